@@ -12,10 +12,9 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, ahead, frame, garbage, unseen  # noqa: E402
-from app.session.aside import planner, runner  # noqa: E402
-from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
+from app.run import forecast, recent  # noqa: E402
+from app.session import access, frame, workers  # noqa: E402
+from app.session.state import EARLIER, RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
 from app.table import stored  # noqa: E402
 from synth.app_api import Visitor, pages  # noqa: E402
 
@@ -23,7 +22,7 @@ ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
-OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
+OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
 LATER = (
     "pandas",
     "pyarrow.pandas_compat",
@@ -35,8 +34,6 @@ LATER = (
     "synth.pipeline.reached",
 )
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
-ABOUT_A_RUN = ("review", "release")  # whose table may be another than the one that was opened last
-BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {
     "preview": ":material/preview:",
     "series": ":material/timeline:",
@@ -48,13 +45,7 @@ ICONS = {
 
 
 def main() -> None:
-    """One run of the script: shows the page that was asked for, unless it is being left."""
-    with unseen.where(frame.leaving()):
-        _shown()
-
-
-def _shown() -> None:
-    """The page, to somebody who may see it."""
+    """One run of the script: shows the page that was asked for, to somebody who may see it."""
     st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
     st.html(STYLE)
     st.logo(str(Path(__file__).with_name("logo.svg")), icon_image=ICON, size="large")
@@ -71,14 +62,13 @@ def _shown() -> None:
 
 @st.cache_resource(show_spinner=False)
 def _prepare() -> None:
-    """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
-    background.soon(lambda: garbage.load(LATER), seconds=AT_EASE)
+    """Loads beside the server, once for the process, what later pages need: it would cost the first visitor seconds."""
+    workers.soon(_load, seconds=AT_EASE)
 
 
-def _warm() -> None:
-    """Starts what forecasts and reads beside the server, before it is asked for the first time."""
-    planner.warm()
-    runner.warm()
+def _load() -> None:
+    workers.warm()
+    workers.load(LATER)
     forecast.methods()
 
 
@@ -86,14 +76,14 @@ def _page(who: Visitor) -> None:
     w, open_pages = wizard(), pages(who.role)
     stored.forget_others(w)
     recent.come_back()
-    reached, behind = ready(w), passed(w)
+    reached = ready(w)
     steps = [
         st.Page(
             view(s),
             title=f"{i}. {TITLES[s]}",
             url_path=s,
-            default=s == "data",
-            icon=PASSED if s in behind else OPEN if reached[s] else LOCKED,
+            default=s == STEPS[0],
+            icon=OPEN if reached[s] else LOCKED,
         )
         for i, s in enumerate(STEPS, 1)
         if s in open_pages
@@ -108,7 +98,11 @@ def _page(who: Visitor) -> None:
         for s in (*STEPS, *ICONS)
         if s not in open_pages
     ]
-    page = st.navigation([*steps, *others, *closed])
+    moved = [
+        st.Page(partial(_moved, s, who), title=TITLES[s], url_path=old, visibility="hidden")
+        for old, s in EARLIER.items()
+    ]
+    page = st.navigation({"": [*steps, *closed, *moved], _("More"): others} if steps else [*others, *closed, *moved])
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     opened = name != w.page
@@ -117,20 +111,23 @@ def _page(who: Visitor) -> None:
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:
-            of_run = recent.label(w.job) if name in ABOUT_A_RUN else ""
+            of_run = recent.label(w.job) if name == "result" else ""
             label = of_run or w.label or recent.label(w.job)
             st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
         frame.language_choice()
         if opened:
             _scripts(w.edition)
-    if name in BEFORE_RUN and not (planner.there and runner.there):
-        background.soon(_warm, seconds=AT_EASE)
     try:
         page.run()
         stored.remember(w)
     except Exception as error:
         frame.tell(error)
+
+
+def _moved(name: str, who: Visitor) -> None:
+    """What an address of earlier pages leads to."""
+    st.switch_page(view(name)) if name in pages(who.role) else _closed(name, who)
 
 
 def _closed(name: str, who: Visitor) -> None:
@@ -151,7 +148,7 @@ def _scripts(edition: int) -> None:
     # another text on each page: one that stood there before is not run again by the browser
     st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {edition} -->", unsafe_allow_javascript=True)
     st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
-    st.html(ahead.script(), unsafe_allow_javascript=True)
 
 
-main()
+if __name__ == "__main__":  # and not where a process of workers looks for it
+    main()

@@ -42,17 +42,7 @@ except OSError as error:
     sys.exit(synth.InputError.exit_code)
 
 
-FIRST = (
-    "app.run.recent",
-    "app.run.forecast",
-    "app.table.database",
-    "app.table.intake",
-    "app.table.keys",
-    "app.table.reading",
-    "app.table.related",
-    "app.table.stored",
-    "synth.schema.dataset",
-)
+FIRST = ("app.run.recent", "app.run.forecast", "app.table.database", "app.table.reading", "synth.schema.dataset")
 
 
 LOOKED_AT = 20.0  # seconds after which a browser has read the file that leads it here

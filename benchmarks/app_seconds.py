@@ -147,37 +147,34 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     tour = Tour(page)
     tour.timed("first page in the browser", "work", lambda: opened(page, url))
     if name == SAMPLE:
-        tour.press("Use the sample table", heading="Describe")
+        tour.press("Use the sample table")
     else:
         loaded(tour, files)
-    tour.press("Next: Budget", heading="Budget")
+    goes_on(tour, "Next: Privacy and accuracy", "Privacy and accuracy", "Back: The table")
     if name != SAMPLE:
         tour.fill("spinbutton", "About how many rows", ROWS[name])
         tour.fill("spinbutton", "Exact epsilon", "2")
-    goes_on(tour, "Next: Method", "Method", "Next: Run")
-    goes_on(tour, "Next: Run", "Run", "Spend epsilon")
-    tour.press("Spend epsilon", kind="work")
-    tour.timed("the run", "work", lambda: awaited(page, "Next: Review"))
-    tour.press("Next: Review", heading="Review")
-    tour.press("Show the comparison", kind="work")
-    goes_on(tour, "Next: Release", "Release", "Back: Review")
-    tour.timed("the bundle", "work", lambda: awaited(page, "Everything (.zip)"))
+    tour.press("make the table", kind="work")
+    tour.timed("the run", "work", lambda: awaited(page, "Show the comparison"))
+    tour.timed("the bundle", "work", lambda: awaited(page, ".zip"))
     with page.expect_download():
-        tour.press("Everything (.zip)")
-    tour.timed("back to Describe", "page", lambda: sidebar(page, "Describe"))
-    tour.timed("back to Budget", "page", lambda: sidebar(page, "Budget"))
+        tour.press(".zip")
+    tour.press("Show the comparison", kind="work")
+    tour.timed("back to the table", "page", lambda: sidebar(page, "The table"))
+    tour.timed("back to privacy", "page", lambda: sidebar(page, "Privacy and accuracy"))
     return tour
 
 
 def loaded(tour: Tour, files: list[Path]) -> None:
     """A table, or several, uploaded and described."""
     page = tour.page
-    page.locator("input[type=file]").first.set_input_files(files)
-    page.get_by_test_id("stFileChipName").nth(len(files) - 1).wait_for()
-    page.wait_for_function(IDLE)
-    loads = "Load this table" if len(files) == 1 else f"Load these {len(files)} tables"
-    tour.press(loads, kind="work", heading="Describe")
-    tour.steps[-1]["kind"] = "work"  # the draft reads the rows
+    field = page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV").locator("input[type=file]")
+
+    def do() -> None:
+        field.set_input_files(files)
+        page.get_by_text("Chosen:").wait_for()
+
+    tour.timed("the upload and its draft", "work", do)
     several(tour) if len(files) > 1 else described(tour)
 
 
@@ -199,7 +196,7 @@ def awaited(page: Page, button: str) -> None:
 
 def opened(page: Page, url: str) -> None:
     page.goto(url)
-    page.get_by_role("heading", name="Data", exact=True).wait_for()
+    page.get_by_role("heading", name="The table", exact=True).wait_for()
 
 
 def sidebar(page: Page, name: str) -> None:
@@ -224,7 +221,7 @@ def several(tour: Tour) -> None:
     for _ in range(3):
         if page.get_by_role("combobox", name="Table of the units").first.is_visible():
             break
-        page.locator("summary", has_text="Draft again from the tables").click()
+        page.get_by_text("Draft again from the tables").first.click()
         page.wait_for_timeout(1000)
     tour.choose("Table of the units", "account")
     tour.choose("Public tables", "district")
@@ -234,7 +231,7 @@ def several(tour: Tour) -> None:
 
 
 def vouched(tour: Tour) -> None:
-    tour.press("I have checked all this", decides=True)
+    tour.press("Confirm ", decides=True)
 
 
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:

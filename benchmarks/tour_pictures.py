@@ -1,4 +1,4 @@
-"""The pictures of docs/tour.md: the sample table from Data to Release in a browser, a page a picture.
+"""The pictures of docs/tour.md: the sample table through the three pages in a browser, a page a picture.
 
     python benchmarks/tour_pictures.py [--chromium /usr/bin/chromium] [--out docs/pictures]
 
@@ -16,7 +16,6 @@ from runner import PICTURES, start
 WINDOW = {"width": 1180, "height": 860}
 COLOURS = 128  # of a picture: a third of its size, and nobody sees it
 SHRUNK = "--force-prefers-reduced-motion"
-ONWARD = ("Describe", "Budget", "Method", "Run")
 
 
 def taken(page: Page, out: Path, name: str) -> None:
@@ -26,35 +25,23 @@ def taken(page: Page, out: Path, name: str) -> None:
     page.mouse.move(5, 5)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
     page.wait_for_timeout(800)  # charts are drawn after the script has ended
-    place = out / f"tour-{name.lower()}.png"
+    place = out / f"tour-{name}.png"
     page.screenshot(path=place)
     Image.open(place).quantize(COLOURS).save(place, optimize=True)
-
-
-def pressed(page: Page, name: str, heading: str) -> None:
-    page.get_by_role("button", name=name).first.click()
-    page.get_by_role("heading", name=heading, exact=True).wait_for()
 
 
 def toured(page: Page, url: str, out: Path) -> None:
     """The tour, as docs/tour.md tells it."""
     opened(page, url)
-    taken(page, out, "Data")
     page.get_by_role("button", name="Use the sample table").click()
-    page.get_by_role("heading", name="Describe", exact=True).wait_for()
-    taken(page, out, "Describe")
-    for name in ONWARD[1:]:
-        pressed(page, f"Next: {name}", name)
-        taken(page, out, name)
-    page.get_by_role("button", name="Spend epsilon").first.click()
-    awaited(page, "Next: Review")
-    pressed(page, "Next: Review", "Review")
-    page.get_by_role("button", name="Show the comparison").click()
-    page.get_by_text("Good for").first.wait_for(timeout=LONG)
-    taken(page, out, "Review")
-    pressed(page, "Next: Release", "Release")
-    awaited(page, "Everything (.zip)")
-    taken(page, out, "Release")
+    awaited(page, "Next: Privacy and accuracy")
+    taken(page, out, "table")
+    page.get_by_role("button", name="Next: Privacy and accuracy").click()
+    awaited(page, "make the table")
+    taken(page, out, "privacy")
+    page.get_by_role("button", name="make the table").click()
+    awaited(page, ".zip")
+    taken(page, out, "result")
 
 
 def main(given) -> None:

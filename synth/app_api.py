@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from synth.pipeline.uses import of_plan as uses_of_plan
     from synth.pipeline.uses import with_uses
     from synth.privacy.accounting.compare_runs import ledger_composition
+    from synth.privacy.accounting.composite import composite as exact_total
     from synth.release.card import papers
     from synth.release.card.card import meaning, odds
     from synth.report.answer_page import ANSWER
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from synth.report.chosen_release import questions as choice_questions
     from synth.report.chosen_release import shared as choice_columns
     from synth.report.compared import compare as compared
+    from synth.report.documents.pack import unwritten as unwritten_papers
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.preview import preview
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
     from synth.report.words import reason as verdict_reason
+    from synth.schema import codebook as code_books
     from synth.schema.areas import lines as area_lines
     from synth.schema.areas import listed as areas_listed
     from synth.schema.coarsening import coarser_plain as grouped
@@ -85,8 +88,9 @@ if TYPE_CHECKING:
     from synth.schema.related_names import shared as shared_keys
     from synth.schema.totals_checks import stated as totals_stated
     from synth.schema.totals_files import table as totals_table
+    from synth.sources import drafting
     from synth.sources import named_databases as databases
-    from synth.sources.draft_related import is_folder_of_tables, tables_in
+    from synth.sources.draft_related import Wanted, is_folder_of_tables, tables_in
     from synth.sources.engines.duckdb import sweep as sweep_scratch
     from synth.verified.language import tables as question_tables
 
@@ -105,6 +109,7 @@ _HOME = {
     "StatisticsRequest": "pipeline.request",
     "VerifiedRequest": "pipeline.request",
     "Visitor": "jobs.roles",
+    "Wanted": "sources.draft_related",
     "alone": "pipeline.schema_approval",
     "answer_page": "report.answer_page:render",
     "answer_picture": "report.answer_page:framed",
@@ -121,6 +126,7 @@ _HOME = {
     "choice_columns": "report.chosen_release:shared",
     "choice_distances": "report.chosen_release:distances",
     "choice_questions": "report.chosen_release:questions",
+    "code_books": "schema.codebook:",
     "column_lines": "evaluate.column_numbers:lines",
     "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",
@@ -129,8 +135,10 @@ _HOME = {
     "csv_safe": "schema.csv_injection:marked",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
+    "drafting": "sources.drafting:",
     "encode": "pipeline.encoded_rows",
     "examine": "report.steward.write",
+    "exact_total": "privacy.accounting.composite:composite",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",
@@ -179,6 +187,7 @@ _HOME = {
     "with_uses": "pipeline.uses",
     "totals_stated": "schema.totals_checks:stated",
     "totals_table": "schema.totals_files:table",
+    "unwritten_papers": "report.documents.pack:unwritten",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

@@ -315,8 +315,6 @@ WRITERS = {
     "synth/release/folder.py": "whether a steward's log could be written",
     "synth/pipeline/synthesizer.py": "a copy of a stored model into a folder that is not there yet",
     "synth/privacy/ledger/copies.py": "new files, refused where they are there already; a damaged ledger put aside",
-    "app/session/aside.py": "answers into a pipe of its own",
-    "app/session/copies.py": "a process's own output",
     "app/run/prior.py": "a release's files out of a zip, into a folder of their own",
     "app/table/stored.py": "an upload, into a new file of a folder of its own, which is put aside before it is removed",
 }

@@ -13,10 +13,9 @@ from app.run import recent, runs
 from app.run.forecast import JOINED_METHODS, methods
 from app.run.options import ask
 from app.run.runs import follow
-from app.session import frame, words
+from app.session import frame, tasks, words, workers
 from app.session.access import mine
 from app.session.state import wizard
-from app.table import stored
 from synth.app_api import jobs
 from synth.languages import Texts, _, phrase
 
@@ -28,19 +27,17 @@ FAMILIES = (
 )  # methods that read each other's noisy answers; any other reads its own alone
 
 
-def what_if(job: jobs.Job, card: dict[str, Any], schema: synth.Schema | None = None) -> None:
-    """A method and its options for another fit, followed here: it stands in line like any run, charged nothing.
-
-    ``schema``: of one table whose rows stand alone.
-    """
+def what_if(job: jobs.Job, card: dict[str, Any]) -> None:
+    """A method and its options for another fit, followed here: it stands in line like any run, charged nothing."""
     if (w := wizard()).refit is not None:
         st.subheader(_("Another fit to this release"), anchor=False)
         follow(str(w.refit), _ended, about=_("It starts from the stored release: it costs nothing and reads no row."))
         return
-    frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card, schema))
+    frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card))
 
 
-def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema | None) -> None:
+def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
+    schema = None if runs.is_joined(job) else synth.Schema.load(runs.release(job) / "schema.json")
     st.caption(
         _(
             "The budget paid for the release: noisy answers about the table. Fitting something else to them "
@@ -115,6 +112,7 @@ def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:
 
 
 MOST_RUNS = 12
+PATIENCE = 600.0  # seconds that a report may take
 ANSWERS = Texts(
     {
         "one_way": "Noisy answers, columns",
@@ -126,8 +124,11 @@ ANSWERS = Texts(
 
 def side_by_side(job: jobs.Job) -> None:
     """A table of the chosen runs; scores appear where the comparison with the real rows was opened."""
+    frame.fold(_("Runs side by side"), "side_by_side", lambda: _beside(job))
+
+
+def _beside(job: jobs.Job) -> None:
     others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
-    st.header(_("Runs side by side"), anchor=False)
     if not others:
         st.info(
             _("This is the only finished run on its dataset. Other runs will be shown beside it here."),
@@ -159,19 +160,17 @@ def side_by_side(job: jobs.Job) -> None:
         )
     with st.spinner(_("Reading the noisy answers")):
         st.table(_table(shown), hide_index=True)
-    several = runs.is_several(job)
-    held, make = (comparison.held_across, comparison.make_across) if several else (comparison.held, comparison.make)
-    waiting = [j for j in shown if held(j) is None]
+    waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(
         _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
         key="score",
-        help=_("Each run that is scored counts as a candidate for the choice: see the page Release."),
+        help=_("Each run that is scored counts as a candidate for the choice: see the page The result."),
         icon=":material/compare:",
     ):
         for one in waiting:
             place = runs.release(one)
             with st.spinner(_("Comparing {named}").format(named=recent.named(one))):
-                make(one, place)
+                comparison.make(one, place)
         st.rerun()
     if len(shown) > 1:
         st.warning(
@@ -215,8 +214,8 @@ def _lines(job: jobs.Job) -> dict[str, str]:
         _("Synthetic rows"): ", ".join(f"{n:,}" for n in rows.values()) if several else f"{rows:,}",
     }
     if not runs.is_joined(job):
-        return lines | _released(job) | _scores(comparison.held(job))
-    seen = _verdict(job) if several else _scores(comparison.held(job))
+        return lines | _released(job) | _scores(_held(job))
+    seen = _verdict(job) if several else _scores(_held(job))
     return lines | _uses(job) | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
@@ -226,9 +225,14 @@ def _uses(job: jobs.Job) -> dict[str, str]:
     return {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in said}
 
 
+def _held(job: jobs.Job) -> Any:
+    """The comparison of a run, where this session has made it."""
+    return (comparison.held(job) or (None,))[0]
+
+
 def _verdict(job: jobs.Job) -> dict[str, str]:
     """The verdict on each relation, by the real rows, where they were compared."""
-    made = comparison.held_across(job)
+    made = _held(job)
     uses = () if made is None else made.verdict.uses
     return {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in uses}
 
@@ -242,7 +246,7 @@ def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
     page = job.path / "publishable.html"
     reported: Path = page.with_suffix(".json")
     if not reported.exists() or part not in json.loads(reported.read_text(encoding="utf-8")):
-        stored.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
+        workers.ask(tasks.publishable, str(runs.release(job)), str(page), seconds=PATIENCE)
     return dict(json.loads(reported.read_text(encoding="utf-8")))
 
 

@@ -10,14 +10,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-import synth
-from app.result import export, whole
-from app.run import background
-from app.session import access, charts, frame
-from app.session.aside import TooLongError, worker
+from app.result import export, releasing, whole
+from app.run import runs
+from app.session import access, charts, frame, tasks, words, workers
 from app.table import database, stored
 from synth import app_api
-from synth.app_api import jobs
+from synth.app_api import jobs, looks
 from synth.languages import Texts, _, phrase
 
 LEVELS = Texts(
@@ -37,7 +35,7 @@ NARROW = "\u00a0"  # a space at which no line is broken
 
 def part_names() -> list[str]:
     """The parts of the comparison, as their tabs are called."""
-    return [_("Columns"), _("Pairs"), _("Associations"), _("Three columns"), _("Groups of people"), _("Scores")]
+    return [_("Scores"), _("Columns"), _("Pairs"), _("Associations"), _("Three columns"), _("Groups of people")]
 
 
 def verdict(result: Any, leaving: Any = None) -> None:
@@ -45,7 +43,7 @@ def verdict(result: Any, leaving: Any = None) -> None:
 
     ``leaving``: the verdict that recipients read, from the release alone.
     """
-    verdict_uses(result)
+    uses(result)
     if leaving is not None:
         said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
         st.caption(_("What recipients read, from the release alone: {said}.").format(said=said))
@@ -54,14 +52,14 @@ def verdict(result: Any, leaving: Any = None) -> None:
     _worst(result)
 
 
-def verdict_uses(result: Any) -> None:
-    """What for, in words, and the figures. ``result``: ``Uses``."""
+def uses(result: Any, key: str = "why") -> None:
+    """What for, in words, and the figures behind it. ``result``: ``Uses``; ``key``: of its panel."""
     if result.unsure:
         st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (colour, icon) in SIGNS.items():
-        for title, words in _named(result, level):
-            st.markdown(f"{colour}:material/{icon}:] **{title}** {words}.")
-    st.markdown(_table(result))
+        for title, said in _named(result, level):
+            st.markdown(f"{colour}:material/{icon}:] **{title}** {said}.")
+    frame.fold(_("Why, and what would help"), key, lambda: _table(result))
 
 
 def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
@@ -72,7 +70,7 @@ def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
     return [(LEVELS[level], words) for level, words in named.items() if words]
 
 
-def _table(result: Any) -> str:
+def _table(result: Any) -> None:
     """The figures beside a second sample's, as a table of Markdown."""
     head = (_("what for, and why"), _("this table"), _("a second real sample"))
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
@@ -83,7 +81,7 @@ def _table(result: Any) -> str:
         what = f"{colour}:material/{icon}:] {about}: {why} :small[({measure})]"
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
         lines.append(f"| {what} | {figures} |")
-    return "\n".join(lines)
+    st.markdown("\n".join(lines))
 
 
 def _worst(result: Any) -> None:
@@ -112,18 +110,18 @@ def _worst(result: Any) -> None:
 
 def show_column(name: str) -> None:
     """Opens a column in both tables."""
-    st.session_state["compared_part"], st.session_state["compare_column"] = part_names()[0], name
+    st.session_state["compared_part"], st.session_state["compare_column"] = part_names()[1], name
 
 
 def show_pair(first: str, second: str) -> None:
     """Opens two columns together."""
-    st.session_state["compared_part"] = part_names()[1]
+    st.session_state["compared_part"] = part_names()[2]
     st.session_state["pair_first"], st.session_state["pair_second"] = first, second
 
 
 def show_triple(first: str, second: str, third: str) -> None:
     """Opens two columns among the rows of one group of a third."""
-    st.session_state["compared_part"] = part_names()[3]
+    st.session_state["compared_part"] = part_names()[4]
     for place, name in zip(("first", "second", "third"), (first, second, third), strict=True):
         st.session_state[f"three_{place}"] = name
     st.session_state.pop("three_group", None)
@@ -131,7 +129,7 @@ def show_triple(first: str, second: str, third: str) -> None:
 
 def show_group(name: str, value: str) -> None:
     """Opens a group of people."""
-    st.session_state["compared_part"] = part_names()[4]
+    st.session_state["compared_part"] = part_names()[5]
     st.session_state["group_column"], st.session_state["group_value"] = name, value
 
 
@@ -379,6 +377,7 @@ def _show(key: str) -> None:
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
 BANNER = "**For the steward only - compares with the real rows. Not for release.**"
+TOO_LONG = "the comparison takes too long here; use `synth report`"
 WHY = (
     "Nothing below is protected by noise: charts and scores show exact shares of the real rows. Do not copy them into "
     "a report, and do not choose between several results by them unless all of those are charged and released."
@@ -387,7 +386,7 @@ WHY = (
 
 def section(job: jobs.Job, release: Path) -> None:
     """Charts and scores, when the steward asks for them and the real table is still there."""
-    st.header(_("Compare with the real table"), anchor=False)
+    st.header(_("Compare with the real rows (for your eyes)"), anchor=False)
     with st.container(border=True):
         st.warning(_(BANNER), icon=":material/lock_person:")
         if not database.real_there(job):
@@ -398,16 +397,54 @@ def section(job: jobs.Job, release: Path) -> None:
                 )
             )
             return
-        st.caption(_(WHY))
         _outside(job)
-        comparison = _comparison_compared(job, release)
-        if comparison is not None:
-            said = st.session_state.get("verdicts", {}).get(str(job.path))
-            if said is not None:
-                verdict(said[0], said[1])
-            parts(comparison, said and said[0])
-            export.standing_rare(st.session_state.get("rare", {}).get(str(job.path)), release)
+        made = held(job)
+        if made is None:
+            st.caption(_(WHY))
+            if not _choice_said(job):
+                return
+            if st.button(
+                _("Show the comparison"),
+                key="compare",
+                icon=":material/compare:",
+                help=_("Reads the real rows again, for your eyes; spends nothing."),
+            ):
+                with st.spinner(_("Comparing the tables")):
+                    make(job, release)
+                st.rerun()  # draws the page without the button
+        elif runs.is_several(job):
+            _across(made[0])
+            _one_table(job, release)
+        else:
+            result, said, leaving, rare = made
+            verdict(said, leaving)
+            parts(result, said)
+            export.standing_rare(rare, release)
         whole.section(job, release)
+
+
+def _choice_said(job: jobs.Job) -> bool:
+    """Whether another run's comparison may be shown: once one was seen, it is said first how this one was chosen."""
+    if not looks.rivals(job) or looks.looked(job) or looks.choice(job) is not None:
+        return True
+    st.markdown(
+        _(
+            "Another run on this dataset was compared already. Say first how you choose between them: afterwards the "
+            "figures have been seen, and the answer is no longer free."
+        )
+    )
+    how = st.radio(
+        _("This run was chosen"),
+        list(looks.CHOICES),
+        key="how_before",
+        index=None,
+        format_func=lambda k: words.CHOSEN[k],
+        help=_("Your answer is recorded with your name and goes into the bundle."),
+    )
+    if st.button(_("Record this answer"), key="choose_before", disabled=how is None) and how is not None:
+        releasing.state_choice(job, how)
+        st.rerun()
+    return False
 
 
 def held(job: jobs.Job) -> Any:
@@ -415,40 +452,24 @@ def held(job: jobs.Job) -> Any:
     return st.session_state.get("comparisons", {}).get(str(job.path))
 
 
-def make(job: jobs.Job, release: Path) -> Any:
-    """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
-    who = access.allow("compare", job.request().get("owner"))
-    try:
-        with database.real_table(job, release) as table:
-            app_api.note_look(
-                release
-            )  # beside the ledger, as the command line does: what it cannot note it does not show
-            result, said, leaving = worker.ask("compared", str(table), str(release), seconds=PATIENCE)
-            export.standing_counted(release)
-            rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
-    except TooLongError:
-        raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
-    jobs.looks.look(job, by=who.name)
+def make(job: jobs.Job, release: Path) -> None:
+    """Compares a run with the real rows, for this session alone. Errors: InputError."""
+    if runs.is_several(job):
+        result: Any = (_ask(job, release, tasks.compared_across),)
+    else:
+        result = _ask(job, release, tasks.compared)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = result
-    st.session_state.setdefault("verdicts", {})[str(job.path)] = (said, leaving)
-    st.session_state.setdefault("rare", {})[str(job.path)] = rare
-    return result
 
 
-def _comparison_compared(job: jobs.Job, release: Path) -> Any:
-    """The comparison, kept in this session alone; None until it is asked for."""
-    result = held(job)
-    if result is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
-        background.soon(lambda: worker.ask("comparing", seconds=PATIENCE), seconds=0.5)
-    if result is None and st.button(
-        _("Show the comparison"),
-        key="compare",
-        icon=":material/compare:",
-        help=_("Reads the real rows again, for your eyes; spends nothing."),
-    ):
-        with st.spinner(_("Comparing the tables")):
-            make(job, release)
-        st.rerun()  # draws the page without the button
+def _ask(job: jobs.Job, release: Path, task: Any, *arguments: str) -> Any:
+    """A comparison beside the server; it is noted first, beside the ledger, that somebody looks: what cannot be noted
+    is not shown. Errors: InputError."""
+    who, request = access.allow("compare", job.request().get("owner")), job.request()
+    stored.allow_table("use_table", Path(str(request["table"])), request.get("source"))
+    with database.real(job, release) as place:
+        app_api.note_look(release)
+        result = workers.ask(task, str(place), str(release), *arguments, seconds=PATIENCE, late=_(TOO_LONG))
+    looks.look(job, by=who.name)
     return result
 
 
@@ -480,14 +501,15 @@ def parts(result: Any, said: Any = None) -> None:
     )
     st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
     _weighted(result)
-    tabs = st.tabs(part_names() if result.scorable else part_names()[:-1], key="compared_part", on_change="rerun")
+    shown = part_names() if result.scorable else part_names()[1:]
+    tabs = st.tabs(shown, key="compared_part", on_change="rerun")
     shows = (
+        *([lambda: _scores(result)] if result.scorable else []),
         lambda: columns(result),
         lambda: pairs(result),
         lambda: associations(result),
         lambda: three(result),
         lambda: groups(result, said),
-        lambda: _scores(result),
     )
     for tab, show in zip(tabs, shows, strict=False):
         if tab.open is not False:
@@ -559,68 +581,9 @@ def _scores(result: Any) -> None:
 PAIRS_SHOWN = 8  # pairs that are listed of one kind, the farthest first
 
 
-def section_across(job: jobs.Job, release: Path) -> None:
-    """What tables say of each other, and each alone, when the steward asks and the real ones are still there."""
-    st.header(_("Compare with the real tables"), anchor=False)
-    with st.container(border=True):
-        st.warning(_(BANNER), icon=":material/lock_person:")
-        if not database.real_there(job):
-            st.info(
-                _(
-                    "The real tables are no longer stored here, so there is nothing to compare with. The result "
-                    "above is complete without them."
-                )
-            )
-            return
-        st.caption(_(WHY))
-        result = _across_compared(job, release)
-        if result is not None:
-            _across(result)
-            _alone(job, release)
-        whole.section(job, release)
-
-
-def held_across(job: jobs.Job) -> Any:
-    """The run's comparison across tables where this session has made it, else None."""
-    return st.session_state.get("across", {}).get(str(job.path))
-
-
-def make_across(job: jobs.Job, release: Path) -> None:
-    """Compares a run across tables, beside the server, and notes that somebody looked. Errors: InputError."""
-    result = _ask(job, release, "compared_across", str(release / "schema.json"))
-    st.session_state.setdefault("across", {})[str(job.path)] = result
-
-
-def _across_compared(job: jobs.Job, release: Path) -> Any:
-    """The comparison across tables, kept in this session alone; None until it is asked for."""
-    if held_across(job) is None and st.button(
-        _("Show the comparison"),
-        key="compare",
-        icon=":material/compare:",
-        help=_("Reads the real rows again, for your eyes; spends nothing."),
-    ):
-        with st.spinner(_("Comparing the tables")):
-            make_across(job, release)
-        st.rerun()
-    return held_across(job)
-
-
-def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
-    """A comparison with the real tables, beside the server; it is noted first that somebody looked."""
-    who = access.allow("compare", job.request().get("owner"))
-    stored.allow_table("use_table", Path(str(job.request()["table"])), job.request().get("source"))
-    try:
-        app_api.note_look(release)
-        with database.real_tables(job, release) as folder:
-            result = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
-    except TooLongError:
-        raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
-    jobs.looks.look(job, by=who.name)
-    return result
-
-
 def _across(result: Any) -> None:
-    verdict_uses(result.verdict)
+    """How tables go together."""
+    uses(result.verdict)
     st.subheader(_("Across tables"), anchor=False)
     st.table(
         {
@@ -738,7 +701,7 @@ def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataF
     )
 
 
-def _alone(job: jobs.Job, release: Path) -> None:
+def _one_table(job: jobs.Job, release: Path) -> None:
     """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
     st.subheader(_("One table at a time"), anchor=False)
     names = list(app_api.load_related(release / "schema.json").tables)
@@ -750,7 +713,7 @@ def _alone(job: jobs.Job, release: Path) -> None:
         if not st.button(_("Compare {name}").format(name=name), key="compare_table", icon=":material/compare:"):
             return
         with st.spinner(_("Comparing {name}").format(name=name)):
-            made[str(job.path), name] = _ask(job, release, "compared_alone", name)
+            made[str(job.path), name] = _ask(job, release, tasks.compared_alone, name)
         st.rerun()
     result, said = made[str(job.path), name]
     verdict(said)

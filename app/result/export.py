@@ -14,15 +14,13 @@ import streamlit as st
 
 import synth
 from app.result import papers, releasing
-from app.run import background, recent, runs
-from app.session import access, frame, words
-from app.session.aside import worker
-from app.table import stored
+from app.run import recent, runs
+from app.session import access, frame, tasks, words, workers
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, as_now, current, ngettext, phrase
 
-PATIENCE = 120.0  # seconds that counting may take
+PATIENCE = 600.0  # seconds that counting and packing may take
 
 
 def standing(release: Path) -> None:
@@ -80,7 +78,7 @@ def standing_begun(release: Path) -> Future[dict[str, int]]:
     """The count of ``counted``, beside the page. It depends on the release alone."""
     card = release / "card.json"  # which names the tables' bytes
     key = ("standing", str(card), card.stat().st_mtime_ns)
-    return background.once(key, lambda: worker.ask("standing", str(release), seconds=PATIENCE))
+    return workers.once(key, lambda: workers.ask(tasks.standing, str(release), seconds=PATIENCE))
 
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
@@ -180,7 +178,7 @@ def begun(job: jobs.Job) -> list[Future[Path]]:
         return []
     place, how = runs.release(job), looks.how(job)
     key = ("bundle", str(job.path), how, current(), _newest(job, place, how))
-    return [background.once(key, as_now(lambda: _pack(job, place)))]
+    return [workers.once(key, as_now(lambda: _pack(job, place)))]
 
 
 def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
@@ -207,12 +205,14 @@ def _packing(job: jobs.Job) -> Iterator[None]:
         yield
 
 
-def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
-    """``more``: options of the command line, each of which makes a zip of its own, as the reader's language does."""
-    how, more = looks.how(job), (*more, *(() if current() == "en" else ("--language", current())))
-    out = job.path / f"bundle-{how or 'unstated'}{''.join(more)}.zip"
+def _packed_once(job: jobs.Job, place: Path, *, as_pdf: bool = False) -> Path:
+    """The zip: one of its own with a PDF, and for each language."""
+    how, language = looks.how(job), current()
+    out = job.path / f"bundle-{how or 'unstated'}{'-pdf' * as_pdf}{'' if language == 'en' else f'-{language}'}.zip"
     if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
-        stored.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")
+        facts, unfinished = papers.answers(job), papers.read(job)[1]
+        asked = {**_said(job, how), "facts": facts, "unfinished": unfinished, "as_pdf": as_pdf, "language": language}
+        workers.ask(tasks.bundle, str(place), str(out), seconds=PATIENCE, **asked)
     return out
 
 
@@ -222,16 +222,16 @@ def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
     return newest if how in FIXED or looks.signed(job) else max(newest, synth.Ledger().changed())
 
 
-def _said(job: jobs.Job, how: str | None) -> list[str]:
-    """How the run was chosen, as the command line takes it; where nothing was said it works out what is counted."""
+def _said(job: jobs.Job, how: str | None) -> dict[str, Any]:
+    """How the run was chosen, as packing takes it; where nothing was said it works out what is counted."""
     if how in (None, "only"):
-        return []
+        return {}
     among = looks.rivals(job) if how == "all" else []
     if how == "private":
         named = (looks.choice(job) or {}).get("among", ())
         among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
-    reported = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
-    return [*reported, "--paid", str(releasing.counts(job, among))] if how == "private" else reported
+    paid = {"paid": str(releasing.counts(job, among))} if how == "private" else {}
+    return {"how": str(how), "candidates": [str(runs.release(one)) for one in among], **paid}
 
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
@@ -310,9 +310,15 @@ def pdf(job: jobs.Job, place: Path) -> bytes:
     """Card, report and papers as one PDF, made when somebody asks for it. Errors: as ``bundle``."""
     releasing.allow("take_result", job)
     with _packing(job):
-        zipped = _packed_once(job, place, "--pdf")
+        zipped = _packed_once(job, place, as_pdf=True)
     with zipfile.ZipFile(zipped) as archive:
         return archive.read(PDF)
+
+
+def names(job: jobs.Job, place: Path) -> list[str]:
+    """The files of the bundle. Errors: as ``bundle``."""
+    with zipfile.ZipFile(bundle(job, place)) as archive:
+        return archive.namelist()
 
 
 def part(job: jobs.Job, place: Path, name: str) -> bytes:

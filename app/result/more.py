@@ -1,12 +1,10 @@
 """What else a release gives: each table, more rows, rows in a database, the run as a command line."""
 
-import io
 import json
 import re
 import secrets
 import shlex
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,274 +12,130 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import export, releasing
+from app.result import releasing
 from app.run import runs
-from app.session import access, frame
-from app.session.aside import TooLongError, worker
-from app.table import database, statements, stored
+from app.session import access, frame, tasks, workers
+from app.table import database, statements
 from synth import app_api
 from synth.app_api import jobs
 from synth.languages import _
 
-MOST_ROWS = 2_000_000
+FIRST, MOST_ROWS, MOST_ROOTS = 50, 2_000_000, 200_000
 PATIENCE = 300.0
+NAME = re.compile(r"[A-Za-z_]\w{0,62}")
 
 
-def more(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
-    """How many rows, which, and the download."""
-    frame.fold(_("More rows from the same model, free"), "more_open", lambda: _more_ask(job, place, schema))
-
-
-def _more_ask(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
-    st.markdown(_("Drawing from the model costs no budget: it never looks at the real rows again."))
-    columns = schema.model_dump(mode="json", exclude_none=True)["columns"]
-    where = statements.ask_conditions(
-        columns,
-        key="where",
-        label=_("Only rows with (optional)"),
-        help_text=_("Conditions that every drawn row meets, such as women over 65."),
+def first_rows(place: Path) -> None:
+    """The first rows of the table, or of one of several."""
+    facts = app_api.load_any(place / "schema.json")
+    name = "synthetic"
+    if facts.several:
+        name = st.selectbox(_("Table"), list(facts.tables), key="preview_table", help=_("The table to look at."))
+    st.dataframe(
+        pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST), hide_index=True, height=260
     )
+    if facts.several:
+        st.caption(_("Keys are fresh counters: every row below finds its parent, and no key is a real one."))
+
+
+def more(job: jobs.Job, place: Path) -> None:
+    """More rows from the model, also under conditions; of several tables rows of the root with all below them."""
+    frame.fold(_("More rows from the same model, free"), "more_open", lambda: _more(job, place))
+
+
+def _more(job: jobs.Job, place: Path) -> None:
+    facts = app_api.load_any(place / "schema.json")
+    several, root = facts.several, frame.escape(facts.root)
+    st.markdown(
+        _("Draws rows of {root} with everything below them. It costs no budget.").format(root=root)
+        if several
+        else _("Drawing from the model costs no budget: it never looks at the real rows again.")
+    )
+    where = statements.ask_conditions(
+        {
+            f"{t}.{n}" if several else n: c.model_dump(mode="json", exclude_none=True)
+            for t, s in facts.tables.items()
+            for n, c in s.columns.items()
+        },
+        key="where",
+        label=_("Only those with (optional)") if several else _("Only rows with (optional)"),
+        help_text=_("Conditions that are met: of a table below the root, by one of its rows.")
+        if several
+        else _("Conditions that every drawn row meets, such as women over 65."),
+    )
+    most = MOST_ROOTS if several else MOST_ROWS
     count = st.number_input(
-        _("How many persons, each with all rows") if runs.is_joined(job) else _("How many rows"),
+        _("How many rows of {root}").format(root=facts.root)
+        if several
+        else _("How many persons, each with all rows")
+        if runs.is_joined(job)
+        else _("How many rows"),
         1,
-        MOST_ROWS,
-        10_000,
+        most,
+        1000 if several else 10_000,
         step=1000,
         key="more_rows",
-        help=_("Up to {most_rows:,} here; the command line knows no limit.").format(most_rows=MOST_ROWS),
+        help=_("Up to {most_rows:,} here; the command line knows no limit.").format(most_rows=most),
     )
     if st.button(_("Draw them"), key="draw", icon=":material/casino:"):
-        _more_draw(job, place, int(count), where)
+        _draw(job, place, int(count), where, several=several)
     made = st.session_state.get("more")
-    if made is not None and made[0] == str(job.path) and Path(made[1]).is_file():
-        _more_offer(job, *made[1:])
+    if made is not None and made[0] == str(job.path) and Path(made[1]).exists():
+        _offer(job, *made[1:])
 
 
-def _more_draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None:
+def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str], *, several: bool) -> None:
     releasing.allow("draw", job)
-    out = job.path / f"more-{secrets.token_hex(4)}.csv"
-    try:
-        with st.spinner(_("Drawing")):
-            rows, probability = worker.ask(
-                "sampled",
-                str(place / "model.json"),
-                num_rows=count,
-                where=where,
-                out=str(out),
-                dialect=st.session_state.get("csv_dialect", "plain"),
-                seconds=PATIENCE,
-            )
-    except TooLongError:
-        raise synth.InputError(_("drawing takes too long here; ask for fewer rows")) from None
+    out = job.path / f"more-{secrets.token_hex(4)}{'' if several else '.csv'}"
+    asked = {"num_rows": count, "where": where, "dialect": st.session_state.get("csv_dialect", "plain")}
+    late = _("drawing takes too long here; ask for fewer rows")
+    with st.spinner(_("Drawing")):
+        rows, share = workers.ask(
+            tasks.sampled, str(place / "model.json"), str(out), seconds=PATIENCE, late=late, **asked
+        )
     if (before := st.session_state.get("more")) is not None:
+        shutil.rmtree(before[1], ignore_errors=True)
         Path(before[1]).unlink(missing_ok=True)
-    st.session_state["more"] = (str(job.path), str(out), rows, probability, where)
+    st.session_state["more"] = (str(job.path), str(out), rows, share, where)
+
+
+def _offer(job: jobs.Job, file: str, rows: Any, share: float, where: dict[str, str]) -> None:
+    if where:
+        st.markdown(
+            _(
+                "**{share:.3g} %** are expected to meet: {in_words}. This is the model's figure, not a count of real "
+                "rows."
+            ).format(share=100 * share, in_words=frame.escape(statements.in_words(where)))
+        )
+    several = isinstance(rows, dict)
+    message = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items()) if several else ""
+    access.offer(
+        _("Download {reported} (.zip)").format(reported=message)
+        if several
+        else _("Download {rows:,} rows (CSV)").format(rows=rows),
+        "more.zip" if several else "more.csv",
+        "get_more",
+        _bytes,
+        job,
+        file,
+        help=_("A CSV file for each table.") if several else _("A table like the one above."),
+    )
 
 
 def _bytes(job: jobs.Job, file: str) -> bytes:
     releasing.allow("draw", job)
-    return Path(file).read_bytes()
+    return access.zipped(sorted(Path(file).glob("*.csv"))) if Path(file).is_dir() else Path(file).read_bytes()
 
 
-def _more_offer(job: jobs.Job, file: str, rows: int, probability: float, where: dict[str, str]) -> None:
-    if where:
-        said = frame.escape(statements.in_words(where))
-        st.markdown(
-            _(
-                "**{probability:.3g} %** of the rows are expected to meet: {said}. This is the model's figure, "
-                "not a count of real rows."
-            ).format(probability=100 * probability, said=said)
-        )
-    st.download_button(
-        _("Download {rows:,} rows (CSV)").format(rows=rows),
-        access.later(_bytes, job, file),
-        "more.csv",
-        "text/csv",
-        key="get_more",
-        on_click="ignore",
-        icon=":material/download:",
-        help=_("A table like the one above."),
-    )
-
-
-CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
-PAGES = (
-    ("Card", "card.html", "The guarantee with all its figures."),
-    ("Report", "report.html", "How well the tables keep what was measured."),
-)
-FIRST, MOST_ROOTS = 50, 200_000
-
-
-def preview_tables(place: Path) -> None:
-    """The first rows of one of the tables."""
-    names = list(app_api.load_related(place / "schema.json").tables)
-    name = st.selectbox(_("Table"), names, key="preview_table", help=_("The table to look at."))
-    rows = pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST)
-    st.dataframe(rows, hide_index=True)
-    st.caption(_("Keys are fresh counters: every row below finds its parent, and no key is a real one."))
-
-
-def downloads_of_tables(job: jobs.Job, place: Path) -> None:
-    """The bundle, and one table of it."""
-    st.subheader(_("Downloads"), anchor=False)
-    st.markdown(_("All of these may be released: they are made from noisy answers and public facts alone."))
-    held = zipfile.ZipFile(export.bundle(job, place)).namelist()
-    with st.container(horizontal=True):
-        st.download_button(
-            _("Everything (.zip)"),
-            access.later(export.packed, job, place),
-            "facsimile-release.zip",
-            "application/zip",
-            key="get_zip",
-            on_click="ignore",
-            type="primary",
-            icon=":material/download:",
-            help=_("All tables, description, card, report, release and model."),
-        )
-        pdf(job, place)
-        for label, page, reported in PAGES:
-            st.download_button(
-                _(label),
-                access.later(export.part, job, place, page),
-                page,
-                HTML,
-                on_click="ignore",
-                key=f"get_{label.lower()}",
-                help=_(reported),
-                icon=":material/download:",
-            )
-    tables = [n.removesuffix(".csv") for n in held if n.endswith(".csv")]
-    left, right = st.columns([1, 2], vertical_alignment="bottom")
-    name = left.selectbox(_("One table"), tables, key="one_table", help=_("Public tables are copied as they are."))
-    offers = [(f"{name}.csv", CSV, "csv"), (f"{name}.parquet", PARQUET, "parquet")]
-    with right.container(horizontal=True):
-        for file, mime, kind in (o for o in offers if o[0] in held):
-            st.download_button(
-                file,
-                access.later(export.part, job, place, file),
-                file,
-                mime,
-                key=f"get_{kind}",
-                on_click="ignore",
-                help=_("Of the bundle."),
-                icon=":material/download:",
-            )
-
-
-def pdf(job: jobs.Job, place: Path) -> None:
-    """The download of card, report and papers as one PDF."""
-    st.download_button(
-        "PDF",
-        access.later(export.pdf, job, place),
-        export.PDF,
-        "application/pdf",
-        key="get_pdf",
-        on_click="ignore",
-        icon=":material/picture_as_pdf:",
-        help=_("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds."),
-    )
-
-
-def more_of_tables(job: jobs.Job, place: Path) -> None:
-    """More rows of the root with everything below them: free."""
-    frame.fold(_("More rows from the same model, free"), "more_open", lambda: _tables_ask(job, place))
-
-
-def _tables_ask(job: jobs.Job, place: Path) -> None:
-    schema = app_api.load_related(place / "schema.json")
-    st.markdown(
-        _("Draws rows of {root} with everything below them. It costs no budget.").format(root=frame.escape(schema.root))
-    )
-    facts = {
-        f"{t}.{n}": c.model_dump(mode="json", exclude_none=True)
-        for t, s in schema.tables.items()
-        for n, c in s.columns.items()
-    }
-    where = statements.ask_conditions(
-        facts,
-        key="where",
-        label=_("Only those with (optional)"),
-        help_text=_("Conditions that are met: of a table below the root, by one of its rows."),
-    )
-    count = st.number_input(
-        _("How many rows of {root}").format(root=schema.root),
-        1,
-        MOST_ROOTS,
-        1000,
-        step=1000,
-        key="more_rows",
-        help=_("Up to {most_roots:,} here; the command line knows no limit.").format(most_roots=MOST_ROOTS),
-    )
-    if st.button(_("Draw them"), key="draw", icon=":material/casino:"):
-        _tables_draw(job, place, int(count), where)
-    made = st.session_state.get("more_tables")
-    if made is not None and made[0] == str(job.path) and Path(made[1]).is_dir():
-        _tables_offer(job, *made[1:])
-
-
-def _tables_draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None:
-    releasing.allow("draw", job)
-    out = job.path / "more"
-    shutil.rmtree(out, ignore_errors=True)
-    try:
-        with st.spinner(_("Drawing")):
-            rows, share = worker.ask(
-                "sampled_into",
-                str(place / "model.json"),
-                str(out),
-                num_rows=count,
-                where=where,
-                seconds=PATIENCE,
-            )
-    except TooLongError:
-        raise synth.InputError(_("drawing takes too long here; ask for fewer rows")) from None
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    st.session_state["more_tables"] = (str(job.path), str(out), rows, share, where)
-
-
-def _tables_offer(job: jobs.Job, folder: str, rows: dict[str, int], share: float, where: dict[str, str]) -> None:
-    if where:
-        st.markdown(
-            _(
-                "**{share:.3g} %** are expected to meet: {in_words}. This is the model's figure, not a count of "
-                "real rows."
-            ).format(share=100 * share, in_words=frame.escape(statements.in_words(where)))
-        )
-    message = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
-    st.download_button(
-        _("Download {reported} (.zip)").format(reported=message),
-        access.later(_zipped, job, folder),
-        "more.zip",
-        "application/zip",
-        key="get_more",
-        on_click="ignore",
-        icon=":material/download:",
-        help=_("A CSV file for each table."),
-    )
-
-
-def _zipped(job: jobs.Job, folder: str) -> bytes:
-    releasing.allow("draw", job)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(Path(folder).glob("*.csv")):
-            archive.write(file, file.name)
-    return out.getvalue()
-
-
-NAME = re.compile(r"[A-Za-z_]\w{0,62}")
-
-
-def outlet(job: jobs.Job, model: str) -> None:
-    """Which database, which name; nothing where there is no database to write to."""
+def outlet(job: jobs.Job, place: Path) -> None:
+    """Which database, which name; nothing where there is no database to write to, or of several tables."""
     places = {f"@{d.name}": d.shown for d in database.offered(writing=True)}
     own = job.request().get("source")
     if own and access.me().alone and not own.startswith("@"):
         places[own] = own
-    if not places:
+    if not places or runs.is_several(job):
         return
+    model = str(place / "model.json")
     frame.fold(_("Put a synthetic table into a database, free"), "outlet", lambda: _outlet_ask(job, model, places))
 
 
@@ -318,16 +172,13 @@ def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> Non
     try:
         allow_outlet(job, source)
         with st.spinner(_("Drawing and sending rows")):
-            reported = stored.answer(
-                "sample", model, "--num-rows", str(count), "--source", source, "--out-table", name, "--json"
-            )
+            asked: dict[str, Any] = {"num_rows": count, "source": source, "out_table": name}
+            rows, _share = workers.ask(tasks.sampled, model, None, seconds=PATIENCE, **asked)
     except synth.SynthError as error:
         frame.tell(error)
         return
     st.success(
-        _("{num_rows:,} synthetic rows are in {name}.").format(
-            num_rows=json.loads(reported)["num_rows"], name=frame.escape(name)
-        ),
+        _("{num_rows:,} synthetic rows are in {name}.").format(num_rows=rows, name=frame.escape(name)),
         icon=":material/check_circle:",
     )
 
@@ -375,7 +226,8 @@ def _shown(job: jobs.Job) -> None:
 def _tables(request: dict[str, Any], *, several: bool) -> str | None:
     """What a run reads: a table by its label, related ones by a folder; those of a database are all that is there."""
     if not several:
-        return str(request["label"])
+        label = str(request["label"])  # of the sample it is no file's name
+        return label if "." in label else Path(str(request.get("table") or label)).name
     return None if request.get("source") else str(request["dataset"])
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import background
-from app.session import access, frame
-from app.table import stored
+from app.session import access, frame, tasks, workers
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, ngettext
 
+PATIENCE = 300.0  # seconds
 OWN = "papers.json"  # beside a run: the answers that its bundle was packed with
 ONE_LINE = (
     "controller",
@@ -72,21 +71,19 @@ def changed(job: jobs.Job) -> float:
     return max(times, default=0.0)
 
 
-def options(job: jobs.Job) -> list[str]:
-    """What the command line takes to pack the papers of a run."""
-    answers, unfinished = read(job)
-    text, file = json.dumps(answers, ensure_ascii=False), job.path / OWN
+def answers(job: jobs.Job) -> dict[str, Any]:
+    """The answers that a run's bundle is packed with; they are kept beside the run."""
+    result, file = read(job)[0], job.path / OWN
+    text = json.dumps(result, ensure_ascii=False)
     if not file.exists() or file.read_text(encoding="utf-8") != text:
         jobs.write_file(file, text)
-    return ["--papers", str(file), *(["--unfinished"] if unfinished else [])]
+    return result
 
 
 def begun(job: jobs.Job, place: Path) -> Future[Any]:
     """Each paper with what it waits for, worked out beside the page."""
     key = ("papers", str(job.path), changed(job))
-    return background.once(
-        key, lambda: json.loads(stored.answer("card", "papers", str(place), *options(job)[:2], "--json"))["papers"]
-    )
+    return workers.once(key, lambda: workers.ask(tasks.papers, str(place), answers(job), seconds=PATIENCE))
 
 
 def section(job: jobs.Job, place: Path) -> None:
@@ -94,25 +91,22 @@ def section(job: jobs.Job, place: Path) -> None:
     documents = begun(job, place).result()
     waiting = {name: None for paper in documents for name in paper["waiting"]}
     finished = sum(not paper["waiting"] for paper in documents)
-    st.subheader(_("Papers"), anchor=False)
-    many = _("{finished} of {all} papers are finished").format(finished=finished, all=len(documents))
+    many = _("Papers: {finished} of {all} are finished").format(finished=finished, all=len(documents))
+    frame.fold(many, "papers_open", lambda: _papers(job, waiting))
+
+
+def _papers(job: jobs.Job, waiting: dict[str, None]) -> None:
     if waiting:
-        labels = _left(waiting)
         left = _("They go into the zip with what is missing marked.") if read(job)[1] else _("The others stay out.")
-        st.warning(
-            _("**{many}.** Still to be written: {labels}. {left}").format(many=many, labels=labels, left=left),
-            icon=":material/edit_note:",
-        )
-        st.button(_("Write them"), key="write_papers", icon=":material/edit:", on_click=_open)
+        st.caption(_("Still to be written: {labels}. {left}").format(labels=_left(waiting), left=left))
     else:
-        st.success(_("**{many}.** They are in the zip.").format(many=many), icon=":material/task:")
-    st.caption(_("The PDF below has card, report and papers, for whoever signs or files them."))
-    dataset = frame.escape(str(job.request()["dataset"]))
-    frame.fold(
-        _("The form, once for all releases of {dataset}").format(dataset=dataset),
-        "papers_open",
-        lambda: _form(job, waiting),
+        st.caption(_("They are in the zip."))
+    st.caption(
+        _("One form for all releases of {dataset}; the PDF has card, report and papers, for whoever signs.").format(
+            dataset=frame.escape(str(job.request()["dataset"]))
+        )
     )
+    _form(job, waiting)
 
 
 def _left(waiting: Iterable[str]) -> str:
@@ -122,10 +116,6 @@ def _left(waiting: Iterable[str]) -> str:
     return ", ".join(
         [*short, *([ngettext("{n} answer of single papers", "{n} answers of single papers", more)] if more else [])]
     )
-
-
-def _open() -> None:
-    st.session_state["papers_open"] = True
 
 
 def _form(job: jobs.Job, waiting: dict[str, None]) -> None:
@@ -147,9 +137,9 @@ def _form(job: jobs.Job, waiting: dict[str, None]) -> None:
 
 
 def _ask(name: str, field: Any, value: Any, *, open: bool) -> None:
-    """One question; a pencil marks what some paper waits for."""
+    """One question; it says what some paper waits for."""
     text = value if isinstance(value, str) else ", ".join(value)
-    label = f"{_(field.label)} :orange[:material/edit:]" if open else _(field.label)
+    label = _("{label} (still open)").format(label=_(field.label)) if open else _(field.label)
     ask = st.text_input if name in ONE_LINE else st.text_area
     ask(label, text, key=f"paper_{name}", help=_(field.wanted))
 

@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.run import background
-from app.session import charts, frame
-from app.session.aside import worker
+from app.session import charts, frame, tasks, workers
 from app.session.charts import LABEL
 from synth.app_api import jobs
 from synth.languages import _
@@ -32,8 +30,8 @@ def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
         ).format(names=frame.escape(names))
     )
     key = ("evidence", str(job.path), str((place / "card.json").stat().st_mtime_ns))
-    wanted = background.once(key, lambda: worker.ask("evidence", str(place), seconds=PATIENCE))
-    background.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
+    wanted = workers.once(key, lambda: workers.ask(tasks.evidence, str(place), seconds=PATIENCE))
+    workers.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
 
 
 def _shown(result: list[Any]) -> None:

@@ -15,8 +15,7 @@ import synth
 from app.result import papers
 from app.run import recent, runs
 from app.run.runs import follow
-from app.session import access, frame, words
-from app.session.aside import worker
+from app.session import access, frame, tasks, words, workers
 from app.table import database
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
@@ -199,7 +198,7 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
 
 def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     places = [str(runs.release(c)) for c in candidates]
-    names, _other = worker.ask("decidable", places, seconds=PATIENCE)
+    names, _other = workers.ask(tasks.decidable, places, seconds=PATIENCE)
     columns = st.multiselect(
         _("Columns"),
         names,
@@ -233,7 +232,7 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     ):
         return
     try:
-        _other, asked = worker.ask("decidable", places, columns, seconds=PATIENCE)
+        _other, asked = workers.ask(tasks.decidable, places, columns, seconds=PATIENCE)
         runs.decide(job, candidates, asked, epsilon=float(epsilon), delta=float(delta))
     except synth.SynthError as error:
         frame.tell(error)
@@ -248,7 +247,7 @@ def _settle(job: jobs.Job, status: jobs.Status) -> None:
     folder, who = job.path.parent, access.allow("decide", job.request().get("owner"))
     candidates = [access.job("decide", folder / name) for name in job.request()["decides"]]
     places = [str(runs.release(c)) for c in candidates]
-    gaps = worker.ask("decided", str(runs.counted(job)), places, seconds=PATIENCE, keep=False)
+    gaps = workers.ask(tasks.decided, str(runs.counted(job)), places, seconds=PATIENCE)
     winner = candidates[gaps.index(min(gaps))]
     line = runs.charged_line(job) if job.run else None
     looks.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name, line=line.number if line else 0)

@@ -1,7 +1,5 @@
 """The full report for the steward: made in the background, followed, cancelled, downloaded."""
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +31,12 @@ def section(job: jobs.Job, release: Path) -> None:
             str(latest.path), _ended, about=_("Writes the full report. It spends nothing, and you may leave this page.")
         )
     elif page.exists():
-        name, kind = (page.name, "text/html") if len(_pages(job)) == 1 else ("steward-only.zip", "application/zip")
-        st.download_button(
+        access.offer(
             _("Download the full report (steward only)"),
-            access.later(_read, job),
-            name,
-            kind,
-            key="get_steward",
-            on_click="ignore",
-            icon=":material/lock_person:",
+            page.name if len(_pages(job)) == 1 else "steward-only.zip",
+            "get_steward",
+            _read,
+            job,
             help=_("It is marked on every page and stays with you."),
         )
     else:
@@ -49,27 +44,31 @@ def section(job: jobs.Job, release: Path) -> None:
             st.error(_("No report was written: {plain}.").format(plain=frame.escape(runs.why(latest))))
         if latest is not None and latest.status().state == "cancelled":
             st.caption(_("The last one was cancelled; nothing was written or spent."))
-        joined = runs.is_joined(job)  # such a report tries no shadow runs and takes no held-out rows
-        tried = not joined and st.checkbox(
-            _("With membership attacks by shadow runs"),
-            key="shadow_runs",
-            help=_(
-                "Runs the method {shadows} times on made-up rows, with and without one of them. Takes minutes, "
-                "and longer the larger the method."
-            ).format(shadows=2 * SHADOWS),
-        )
-        held = None if joined else _held_out(job)
-        if st.button(
-            _("Make the full report"),
-            key="make_report",
-            icon=":material/lab_profile:",
-            help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
-        ):
-            try:
-                start(job, release, shadow_runs=SHADOWS if tried else 0, test=held)
-            finally:
-                intake.forget(held)
-            st.rerun()
+        frame.fold(_("The full report"), "full_report", lambda: _ask(job, release))
+
+
+def _ask(job: jobs.Job, release: Path) -> None:
+    joined = runs.is_joined(job)  # such a report tries no shadow runs and takes no held-out rows
+    tried = not joined and st.checkbox(
+        _("With membership attacks by shadow runs"),
+        key="shadow_runs",
+        help=_(
+            "Runs the method {shadows} times on made-up rows, with and without one of them. Takes minutes, "
+            "and longer the larger the method."
+        ).format(shadows=2 * SHADOWS),
+    )
+    held = None if joined else _held_out(job)
+    if st.button(
+        _("Make the full report"),
+        key="make_report",
+        icon=":material/lab_profile:",
+        help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
+    ):
+        try:
+            start(job, release, shadow_runs=SHADOWS if tried else 0, test=held)
+        finally:
+            intake.forget(held)
+        st.rerun()
 
 
 def _held_out(job: jobs.Job) -> Any:
@@ -135,11 +134,7 @@ def _read(job: jobs.Job) -> bytes:
     access.allow("compare", job.request().get("owner"))
     if len(_pages(job)) == 1:
         return (job.path / PAGE).read_bytes()
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for page in _pages(job):
-            archive.write(page, page.name)
-    return out.getvalue()
+    return access.zipped(_pages(job))
 
 
 def _pages(job: jobs.Job) -> list[Path]:

@@ -1,13 +1,9 @@
 """What the ledger says to whom, a dataset's cap, and its total privacy loss under several ways of adding up."""
 
-import json
-from typing import Any
-
 import streamlit as st
 
 import synth
-from app.session import access, charts, frame
-from app.table import stored
+from app.session import access, charts, frame, tasks, workers
 from synth.app_api import jobs
 from synth.languages import Texts, _
 
@@ -62,7 +58,9 @@ def first(name: str) -> None:
     """Errors: UsageError before the first spend on a dataset whose cap nobody has chosen."""
     if not decided(name):
         raise synth.UsageError(
-            _("{name} has no cap yet, nor the decision to have none; choose on the page Budget").format(name=name)
+            _("{name} has no cap yet, nor the decision to have none; choose on the page Privacy and accuracy").format(
+                name=name
+            )
         )
 
 
@@ -113,6 +111,7 @@ WAYS = Texts(
 
 
 ASKED = "composition of"
+PATIENCE = 600.0  # seconds that adding up may take
 
 
 def _remember(name: str) -> None:
@@ -160,16 +159,5 @@ def composition(names: list[str]) -> None:
 
 def _totals(name: str) -> dict[str, float]:
     """Total epsilon by way of adding up; the sum and the exact figure where the others are not offered."""
-    try:
-        result: Any = json.loads(stored.answer("ledger", "composition", "--dataset", name, "--json"))
-        given = result["datasets"][0]["steps"][-1]
-        totals = {WAYS[k]: float(given[k]) for k in WAYS if isinstance(given.get(k), int | float)}
-        if totals:
-            return totals
-    except (synth.SynthError, ValueError, KeyError, IndexError, AttributeError):
-        pass
-    shown = json.loads(stored.answer("ledger", "show", "--dataset", name, "--json"))["datasets"]
-    if not shown or not shown[0]["runs"]:
-        return {}
-    exact = shown[0].get("epsilon_exact")
-    return {WAYS["basic"]: shown[0]["epsilon"]} | ({WAYS["exact"]: exact} if exact is not None else {})
+    totals = workers.ask(tasks.composition, name, seconds=PATIENCE)
+    return {WAYS[k]: totals[k] for k in WAYS if k in totals}

@@ -3,21 +3,18 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cache, lru_cache
-from math import exp, log, sqrt
+from math import exp, log
 from typing import Any
 
 import streamlit as st
 
 import synth
-from app.run import background
-from app.session import access, charts, frame, words
-from app.session.aside import planner
+from app.session import access, charts, frame, tasks, words, workers
 from app.session.state import JOINED, Wizard, dataset, facts_of, joined_method, linked, together, wizard
 from synth import app_api
 from synth.languages import Texts, _, phrase
 
 PATIENCE = 60.0  # seconds that a forecast may take
-CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
 CURVE_SECONDS = 4.0
 ROUND_IT = 2.0  # seconds about a run here: Python starts twice and loads the library, the page looks every second
@@ -27,7 +24,7 @@ Plans = Future[list[Any] | None]
 @cache
 def methods(*, tree: bool = False) -> list[dict[str, Any]]:
     """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself; ``tree``: as there."""
-    return list(planner.ask("methods", seconds=120.0, tree=tree))
+    return list(workers.ask(tasks.methods, seconds=120.0, tree=tree))
 
 
 def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
@@ -74,7 +71,7 @@ def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: f
         "relation": w.relation,
         "options": w.options if method in (None, w.method) and not together(w) else {},
     }
-    return background.begun(who, "forecasts", facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
+    return workers.begun(who, tasks.forecasts, facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
 
 
 def timed(method: str) -> bool:
@@ -86,19 +83,6 @@ def timed(method: str) -> bool:
 def seconds(plan: Any) -> float:
     """How long the run takes from its button to its end, on a computer that does nothing else meanwhile."""
     return float(plan.seconds) + ROUND_IT
-
-
-def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:
-    """Errors of pairs told on tables alike, and their cells: the coarsest of the curve's; None without pairs.
-
-    A larger epsilon counts pairs in finer tables, of more but smaller cells, so that the errors of different epsilons
-    cannot be compared as they are. Adding up the noise of k fine cells to one coarse cell multiplies it by sqrt(k),
-    and there are k times fewer: the error of the coarse table is that of the fine one divided by sqrt(k).
-    """
-    if not lines or any(p.error_two_way is None or not p.cells_two_way for p in lines):
-        return None
-    fewest = min(p.cells_two_way for p in lines)
-    return [p.error_two_way * sqrt(fewest / p.cells_two_way) for p in lines], fewest
 
 
 def budget(w: Wizard) -> Any:
@@ -286,7 +270,7 @@ def _figures(here: Any) -> None:
                     help=_(
                         "Of 100 rows, how many would have to change for the synthetic table to match the real "
                         "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the "
-                        "page Review will show."
+                        "comparison will show."
                     ),
                 )
 
@@ -318,7 +302,7 @@ def uses_later(place: Any) -> None:
         with place:
             frame.tell(error)
         return
-    background.then(wanted, place, lambda: _uses_shown(w), about=_("Working out what each use gets"))
+    workers.then(wanted, place, lambda: _uses_shown(w), about=_("Working out what each use gets"))
 
 
 def _uses_shown(w: Wizard) -> None:

@@ -9,8 +9,7 @@ import synth
 from app.run import caps, runs
 from app.run.forecast import budget
 from app.run.runs import follow
-from app.session import access, frame, words
-from app.session.aside import TooLongError, worker
+from app.session import access, frame, tasks, words, workers
 from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
 from app.table import facts, keys, lists, stored, unit
 from synth.app_api import jobs
@@ -29,24 +28,21 @@ def charged_elsewhere(w: Wizard) -> bool:
     Errors: InputError where no answer came: a run that could not be compared is not started.
     """
     known, _other = facts_of(w)
-    if w.separate == dataset(w) or known is None or w.table is None:
+    if w.separate == dataset(w) or known is None or w.table in (None, frame.SAMPLE):
         return False
     if not {t.dataset for t in synth.Ledger().summary()} - {dataset(w)}:
         return False
-    asked = {"dataset": dataset(w), "source": w.source}
+    asked: dict[str, Any] = {"dataset": dataset(w), "source": w.source}
     with st.spinner(_("Checking whether these rows were charged before")):
-        try:
-            w.twins = worker.ask(
-                "charged_before",
-                None if several(w) and w.source else str(w.table),
-                known.to_json(),
-                access.me().name,
-                seconds=COMPARING,
-                keep=False,
-                **asked,
-            )
-        except TooLongError:
-            raise synth.InputError(_(TOO_LONG)) from None
+        w.twins = workers.ask(
+            tasks.charged_before,
+            None if several(w) and w.source else str(w.table),
+            known.to_json(),
+            access.me().name,
+            seconds=COMPARING,
+            late=_(TOO_LONG),
+            **asked,
+        )
     return bool(w.twins)
 
 
@@ -126,9 +122,9 @@ def _count(w: Wizard) -> None:
         known, problem = facts_of(w)
         if known is None:
             raise synth.InputError(problem)
-        result = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=COUNTING, keep=False)
+        result = workers.ask(tasks.rough_rows, str(w.table), known.to_json(), w.source, seconds=COUNTING)
         w.rows = st.session_state["rows"] = max(result, 1)
-    except TooLongError:
+    except workers.TooLongError:
         w.notice = _("Counting takes too long here; type about how many rows there are.")
     except synth.SynthError as error:
         frame.tell(error)

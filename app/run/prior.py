@@ -14,9 +14,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.run import background
-from app.session import access, frame
-from app.session.aside import TooLongError, worker
+from app.session import access, frame, tasks, workers
 from app.session.state import Wizard, dataset, facts_of, together, view, wizard
 from app.table import checklist, intake, stored
 from synth.app_api import jobs
@@ -50,7 +48,7 @@ def barred(w: Wizard) -> str:
     if not w.priors or together(w) or w.method == "mixture":
         return ""
     return _(
-        "{method} takes no prior knowledge. Choose mixture on the page Method, or take it out on Describe."
+        "{method} takes no prior knowledge. Choose mixture under Experts, or take it out on the page The table."
     ).format(method=w.method)
 
 
@@ -128,7 +126,7 @@ def looked(w: Wizard) -> Future[Any] | None:
     about, text = asked(w), result.to_json()
     paths, why = list(about["prior"]), list(about["prior_reason"])
     key = ("prior_look", access.me().name, text, *paths, *why)
-    return background.once(key, lambda: worker.ask("prior_look", text, paths, seconds=PATIENCE, prior_reason=why))
+    return workers.once(key, lambda: workers.ask(tasks.prior_look, text, paths, seconds=PATIENCE, prior_reason=why))
 
 
 def worth_of(w: Wizard) -> Future[Any] | None:
@@ -142,11 +140,11 @@ def worth_of(w: Wizard) -> Future[Any] | None:
 
     def work_out() -> Any:
         try:
-            return worker.ask("prior_worth", result.to_json(), seconds=PATIENCE, keep=False, **asked_for)
-        except TooLongError:
+            return workers.ask(tasks.prior_worth, result.to_json(), seconds=PATIENCE, **asked_for)
+        except workers.TooLongError:
             return None
 
-    return background.once(key, work_out)
+    return workers.once(key, work_out)
 
 
 def preview(w: Wizard) -> Future[Any]:
@@ -169,12 +167,10 @@ def preview(w: Wizard) -> Future[Any]:
 
     def make() -> Any:
         shutil.rmtree(out, ignore_errors=True)
-        try:
-            return worker.ask("previewed", results.to_json(), str(out), seconds=PATIENCE, keep=False, **asked_for)
-        except TooLongError:
-            raise synth.InputError(_("the preview takes too long here; use `synth preview`")) from None
+        late = _("the preview takes too long here; use `synth preview`")
+        return workers.ask(tasks.previewed, results.to_json(), str(out), seconds=PATIENCE, late=late, **asked_for)
 
-    return background.once(key, make)
+    return workers.once(key, make)
 
 
 def _around(epsilon: float) -> list[float]:
@@ -246,21 +242,18 @@ SHOWN = 12  # names of columns in a line
 
 
 def section() -> None:
-    """What is named so far, each with what it covers, and a form for one more; of a table that stands alone."""
+    """What is named so far, each with what it covers; of a table that stands alone."""
     w = wizard()
-    if together(w) or w.place is None:
-        return
-    checklist.here("public", _("Is there something public like it?"))
-    if not w.priors:
-        st.caption(
-            _(
-                "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
-                "release tells much of what noise hides, and costs no budget."
-            )
-        )
-    else:
+    if w.priors and not together(w) and w.place is not None:
+        checklist.here("public", _("Is there something public like it?"))
         _named(w)
-    frame.fold(_("Name something public (optional)"), "known_open", lambda: _form(w))
+
+
+def more() -> None:
+    """A form for one more."""
+    w = wizard()
+    if not together(w) and w.place is not None:
+        frame.fold(_("Name something public (optional)"), "known_open", lambda: _form(w))
 
 
 def _named(w: Wizard) -> None:
@@ -298,7 +291,7 @@ def _named(w: Wizard) -> None:
             with box:
                 _look(look)
 
-    background.then([wanted], st.container(), show, about=_("Looking at what they cover"))
+    workers.then([wanted], st.container(), show, about=_("Looking at what they cover"))
 
 
 def _look(look: Any) -> None:
@@ -346,6 +339,13 @@ def _names(names: Any) -> str:
 
 def _form(w: Wizard) -> None:
     """Which, why it is public, and who vouches for that."""
+    if not w.priors:
+        st.caption(
+            _(
+                "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
+                "release tells much of what noise hides, and costs no budget."
+            )
+        )
     runs, places = own_releases(w), stored.mounted()
     alone = access.me().alone
     kinds = ["file", *(["run"] if runs else []), *(["place"] if places or alone else [])]
@@ -451,7 +451,7 @@ def _vouched(w: Wizard) -> tuple[str, str]:
 
 
 def line(w: Wizard) -> str:
-    """The names, for the page Run; empty without any."""
+    """The names, for the page Privacy and accuracy; empty without any."""
     return "" if together(w) else ", ".join(frame.escape(one["name"]) for one in w.priors)
 
 
@@ -490,7 +490,7 @@ def worth_later(place: Any) -> None:
         return
     if wanted is None:
         return
-    background.then(
+    workers.then(
         [wanted], place, lambda: _shown(w, wanted.result()), about=_("Rehearsing on the public table what it is worth")
     )
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, words
-from app.session.state import STEPS, TABLES, ready, view, wizard
+from app.session.state import EARLIER, STEPS, TABLES, ready, view, wizard
 from app.table import stored
 from synth.app_api import jobs
 from synth.languages import Texts, _
@@ -56,13 +56,13 @@ def offer() -> None:
             st.markdown(_("**A run is under way:** {named}").format(named=_named(running[0])))
             if st.button(_("Watch it"), key="watch", type="primary"):
                 wizard().job = access.job("watch", running[0][0].path).path
-                st.switch_page(view("run"))
+                st.switch_page(view("privacy"))
     elif done:
         with st.container(border=True):
             st.markdown(_("**Your latest result:** {named}").format(named=_named(done[0])))
             if st.button(_("Open it"), key="open_latest"):
                 wizard().job = access.job("watch", done[0][0].path).path
-                st.switch_page(view("release"))
+                st.switch_page(view("result"))
 
 
 def come_back() -> None:
@@ -71,7 +71,12 @@ def come_back() -> None:
     The first page of all does not: there one chooses.
     """
     w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
-    if w.page or w.table is not None or w.job is not None or name not in STEPS[1:]:
+    if (
+        w.page
+        or w.table is not None
+        or w.job is not None
+        or (EARLIER.get(name, name) not in STEPS[1:] and name != "describe")
+    ):
         return
     retained = stored.stored_tables()
     if not retained:
@@ -79,7 +84,11 @@ def come_back() -> None:
     place, table, reported = retained[0]
     stored.resume(w, place, table, reported)
     last = next((f for f in paid_jobs() if str(f[1]["table"] or TABLES) == str(table)), None)
-    if name in ("run", "review", "release") and last is not None and (name != "run" or not last[2].final):
+    if (
+        EARLIER.get(name, name) != "table"
+        and last is not None
+        and (EARLIER.get(name, name) == "result" or not last[2].final)
+    ):
         w.job = access.job("watch", last[0].path).path
     w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))
 
@@ -88,7 +97,7 @@ def chosen(name: str) -> jobs.Job | None:
     """The run that a page is about; None where there is no result yet, which the page then says."""
     w = wizard()
     if not ready(w)[name] or w.job is None:
-        frame.needs(name, _("There is no result yet. A run makes one."), "run" if ready(w)["run"] else "data")
+        frame.needs(name, _("There is no result yet. A run makes one."), "privacy" if ready(w)["privacy"] else "table")
         table()
         return None
     return access.job("watch", w.job)
@@ -106,7 +115,7 @@ def _all(founds: list[Recent]) -> None:
         left, right = st.columns([4, 1], vertical_alignment="center")
         ended = _ended(status)
         left.markdown(_("{named}  \n:small[{ended}]").format(named=_named((job, request, status)), ended=ended))
-        target = "review" if status.state == "done" else "run"
+        target = "result" if status.state == "done" else "privacy"
         if right.button(_("Open"), key=f"open_{i}"):
             wizard().job = access.job("watch", job.path).path
             st.switch_page(view(target))
@@ -116,7 +125,7 @@ def _ended(status: jobs.Status) -> str:
     """How a run stands, with the reason of a failure where the worker lived to tell it."""
     if status.state != "failed" or status.exit_code is None:
         return LABELS[status.state]
-    return _("failed: {get}").format(get=words.ENDS.get(status.exit_code, "see the page Run"))
+    return _("failed: {get}").format(get=words.ENDS.get(status.exit_code, "see the page Privacy and accuracy"))
 
 
 def named(job: jobs.Job) -> str:

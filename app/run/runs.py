@@ -257,7 +257,7 @@ def _bare(column: Plain) -> Plain:
 
 def _apart(w: Wizard) -> bool:
     """Whether the steward said, of rows that were charged under another name, that no person is in both."""
-    return bool(w.separate) and w.separate == dataset(w)
+    return w.table == frame.SAMPLE or (bool(w.separate) and w.separate == dataset(w))
 
 
 def why(job: jobs.Job) -> str:

@@ -1,6 +1,8 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
-from collections.abc import Callable, Mapping
+import io
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
@@ -13,6 +15,14 @@ import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
 from synth.languages import _, as_now
 
+KINDS = {
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".zip": "application/zip",
+}  # of files that are offered
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
 
@@ -58,6 +68,32 @@ def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
         return result
 
     return made
+
+
+def offer(
+    label: str, file: str, key: str, deed: Callable[..., bytes], *arguments: Any, help: str, primary: bool = False
+) -> None:
+    """A button that downloads what ``deed`` makes of these arguments when it is pressed."""
+    st.download_button(
+        label,
+        later(deed, *arguments),
+        file,
+        KINDS[Path(file).suffix],
+        key=key,
+        on_click="ignore",
+        type="primary" if primary else "secondary",
+        icon=":material/download:",
+        help=help,
+    )
+
+
+def zipped(files: Sequence[Path]) -> bytes:
+    """Files in one zip, by their names."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.name)
+    return out.getvalue()
 
 
 def vouched(reported: Mapping[str, Any]) -> str:

@@ -232,58 +232,6 @@ def upright() -> alt.Axis:
     return alt.Axis(labelLimit=110, labelOverlap=False)
 
 
-def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
-    """Expected error over epsilon, with a mark at the chosen one. Public figures only.
-
-    ``pairs_alike``: of each plan, the error of pairs in tables of one size (``forecast.pairs_alike``); may be empty.
-    """
-    reported = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
-    rows = pd.DataFrame(
-        [
-            {"epsilon": p.epsilon, "error": error, "of": label}
-            for label, errors in reported.items()
-            for p, error in zip(plans, errors, strict=False)
-        ]
-    )
-    x = alt.X(
-        "epsilon:Q",
-        scale=alt.Scale(type="log", nice=False),
-        title=_("epsilon (more private ← → more accurate)"),
-        axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
-    )
-    colours = alt.Scale(domain=[name for name, errors in reported.items() if errors], range=["#2a9d8f", "#e0762f"])
-    lines = (
-        alt.Chart(rows)
-        .mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5)
-        .encode(
-            x=x,
-            y=alt.Y("error:Q", title=_("expected error"), axis=alt.Axis(format="%")),
-            color=alt.Color("of:N", scale=colours, legend=STROKES),
-            strokeDash=alt.StrokeDash("of:N", legend=None),
-            tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
-        )
-    )
-    ends = "; ".join(
-        _("{name}: {errors:.2g} % at epsilon {epsilon:g}, {errors2:.2g} % at {epsilon2:g}").format(
-            name=name,
-            errors=100 * errors[0],
-            epsilon=plans[0].epsilon,
-            errors2=100 * errors[-1],
-            epsilon2=plans[-1].epsilon,
-        )
-        for name, errors in reported.items()
-        if errors
-    )
-    rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
-    return alt.layer(lines, rule).properties(
-        height=330,
-        title=alt.TitleParams(_("Expected error of the counts, at most"), anchor="start"),
-        description=_("Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.").format(
-            ends=ends, chosen=chosen
-        ),
-    )
-
-
 def reach(result: list[Any], here: Any) -> Any:
     """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
     kinds = [("columns", _("single columns")), *([("pairs", _("pairs of columns"))] if here.pairs else [])]
@@ -329,7 +277,7 @@ def reach(result: list[Any], here: Any) -> Any:
     )
     return alt.layer(band, line, rule, dots).properties(
         height=330,
-        title=alt.TitleParams(_("What Review will show, 9 times of 10"), anchor="start"),
+        title=alt.TitleParams(_("What the result will show, 9 times of 10"), anchor="start"),
         description=_(
             "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
             "{reported}."

@@ -1,7 +1,9 @@
 """What every page shares: its head, help, language and tour, its way on, and how faults are told."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import streamlit as st
@@ -31,10 +33,8 @@ TEN_WORDS = Texts(
 )
 WHY = Texts(
     {
-        "data": {
+        "table": {
             "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
-        },
-        "describe": {
             "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that "
             "somebody is "
             "103. What you vouch for is published without noise.",
@@ -44,7 +44,7 @@ WHY = Texts(
             "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
             "exposed twice, and the ledger cannot see it.",
         },
-        "budget": {
+        "privacy": {
             "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Doubling "
             "epsilon squares the odds that an attacker can gain.",
             "What is hidden": "“One row in or out” hides even that somebody is in the table; the others hide only what "
@@ -54,23 +54,17 @@ WHY = Texts(
             "asked, not read.",
             "The cap": "Every further run adds to what can be learnt about the same people. The cap limits that sum, "
             "also for whoever comes after you.",
-        },
-        "method": {
             "Method": "The promise to the people is the same for all. Methods differ in what the result keeps: with "
             "columns counted alone, relations are lost, and conclusions from them would be wrong.",
-        },
-        "run": {
             "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
             "charged too.",
             "Closing": "The run goes on without this window, and without this server; this page shows it again.",
         },
-        "review": {
+        "result": {
             "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
             "Choosing": "Taking the best of several results by these figures is a question to the real rows "
             "that nobody "
             "paid for. Release all of them, or choose by published figures.",
-        },
-        "release": {
             "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt "
             "elsewhere "
             "later; a wrong description also stays wrong for ever.",
@@ -112,16 +106,12 @@ DATA = next(
 SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
 HINTS = Texts(
     {
-        "describe": "What anyone may know without looking at the rows. The sample comes with its description, so you "
-        "need not do anything. Press **Next: Budget**.",
-        "budget": "Move the slider and read the odds. Press **Next: Method**.",
-        "method": "The recommended method, and the error to expect. Press **Next: Run**.",
-        "run": "One click spends. It takes some seconds, and you may close the window meanwhile. Then press **Next: "
-        "Review**.",
-        "review": "For your eyes alone: **Show the comparison** puts the synthetic table beside the real one. "
-        "Then press "
-        "**Next: Release**.",
-        "release": "**Everything (.zip)** is what may be shared. The page Ledger holds a line for what was charged.",
+        "table": "What anyone may know without looking at the rows. The sample comes with its description, so you "
+        "need not do anything. Press **Next: Privacy and accuracy**.",
+        "privacy": "Move the slider and read the odds. One click spends and makes the table; it takes some seconds, "
+        "and you may close the window meanwhile.",
+        "result": "**Download** is what may be shared. **Show the comparison** puts the synthetic table beside the "
+        "real one, for your eyes alone. The page Ledger holds a line for what was charged.",
     }
 )
 
@@ -135,7 +125,7 @@ def hint(name: str) -> None:
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.markdown(
             _(":material/explore: **Tour, {index} of {number}.** {hints}").format(
-                index=STEPS.index(name), number=len(HINTS), hints=HINTS[name]
+                index=STEPS.index(name) + 1, number=len(HINTS), hints=HINTS[name]
             )
         )
         if right.button(_("End the tour"), key="end_tour", type="tertiary", help=_("The hints go; the table stays.")):
@@ -206,45 +196,65 @@ def needs(name: str, what: str, back: str) -> bool:
     return False
 
 
-def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[], None] | None = None) -> None:
-    """Buttons to the steps before and after, or why there is no way on yet. ``first``: done on the way on."""
+def onward(name: str, *, blocked: str = "", beside: Callable[[], None] | None = None) -> None:
+    """A bar that stays in view: the steps before and after, or why there is no way on yet; ``beside``: more buttons."""
     place = STEPS.index(name)
     following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
-    st.divider()
-    if blocked and following:
-        st.caption(_("Next: {titles}. {blocked}").format(titles=TITLES[following], blocked=blocked))
-    with st.container(horizontal=True):
-        if place and st.button(
-            _("Back: {titles}").format(titles=TITLES[STEPS[place - 1]]), key="back", icon=":material/arrow_back:"
-        ):
-            st.switch_page(view(STEPS[place - 1]))
-        if (
-            following
-            and not blocked
-            and st.button(
-                _("Next: {titles}{label}").format(titles=TITLES[following], label=label),
-                type="primary",
-                key="onward",
-                icon=":material/arrow_forward:",
-            )
-        ):
-            if first is not None:
-                first()
-            wizard().furthest = max(wizard().furthest, place + 1)
-            st.switch_page(view(following))
+    with st.container(key="bar"):
+        if blocked and following:
+            st.caption(_("Next: {titles}. {blocked}").format(titles=TITLES[following], blocked=blocked))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if place and st.button(
+                _("Back: {titles}").format(titles=TITLES[STEPS[place - 1]]), key="back", icon=":material/arrow_back:"
+            ):
+                st.switch_page(view(STEPS[place - 1]))
+            if beside is not None:
+                beside()
+            if (
+                following
+                and not blocked
+                and ready(wizard())[following]
+                and st.button(
+                    _("Next: {titles}").format(titles=TITLES[following]),
+                    type="primary",
+                    key="onward",
+                    icon=":material/arrow_forward:",
+                )
+            ):
+                st.switch_page(view(following))
+
+
+Panel = tuple[str, Callable[[], None]]
+_row: ContextVar[list[Panel] | None] = ContextVar("row", default=None)
 
 
 def fold(label: str, key: str, draw: Callable[[], None], *, expanded: bool = False) -> None:
     """A panel whose content is drawn once it is open: no page waits for what nobody looks at."""
+    panels = _row.get()
+    if panels is not None and not expanded:
+        panels.append((label, draw))
+        return
     box = st.expander(label, expanded=expanded, on_change="rerun", key=key)
     if box.open:
         with box:
             draw()
 
 
-def leaving() -> bool:
-    """Whether a button of ``onward`` was just pressed: what a page draws before it is not looked at any more."""
-    return bool(st.session_state.get("onward") or st.session_state.get("back"))
+@contextmanager
+def row(key: str) -> Iterator[None]:
+    """Panels of which one is open at a time, their names beside each other below what is drawn within."""
+    panels: list[Panel] = []
+    token = _row.set(panels)
+    try:
+        yield
+    finally:
+        _row.reset(token)
+    draws = dict(panels)
+    if draws:
+        picked = st.pills(_("More"), list(draws), key=key, help=_("What is rarely needed: one opens at a time."))
+        if picked:
+            with st.container(border=True):
+                draws[picked]()
 
 
 def tell(error: Exception) -> None:

@@ -42,17 +42,22 @@ def _alone(text: str) -> dict[str, str]:
     return {} if facts is None else app_api.alone(facts)
 
 
-STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
-RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
+STEPS = ("table", "privacy", "result")
+RESUMED = ("table", "privacy")  # pages at which one may go on at a later visit
+EARLIER = {
+    "data": "table",
+    "describe": "table",
+    "budget": "privacy",
+    "method": "privacy",
+    "run": "privacy",
+    "review": "result",
+    "release": "result",
+}  # pages that were; links to them lead to those that are
 TITLES = Texts(
     {
-        "data": "Data",
-        "describe": "Describe",
-        "budget": "Budget",
-        "method": "Method",
-        "run": "Run",
-        "review": "Review",
-        "release": "Release",
+        "table": "The table",
+        "privacy": "Privacy and accuracy",
+        "result": "The result",
         "ledger": "Ledger",
         "approve": "Approve",
         "releases": "Releases",
@@ -97,8 +102,8 @@ class Wizard:
     uploads: int = 0  # raised to make Streamlit forget an uploaded file
     edition: int = 0  # raised to build the description's table anew
     page: str = ""
-    left_at: str = "describe"  # the last of ``RESUMED`` that was open
-    furthest: int = 0  # place among ``STEPS`` of the last step that was opened by going on
+    left_at: str = "table"  # the last of ``RESUMED`` that was open
+    watched: bool = False  # whether the visitor waits for the run's end
     touring: bool = True  # whether hints are shown on the sample table
     editing: str | None = None  # the column whose values are being edited
     at: str = ""  # of several tables, the one whose description is open
@@ -126,8 +131,8 @@ def take_table(
     w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions, w.codes, w.priors = plain, [], suggestions, None, []
-    w.editing, w.job, w.learning, w.refit, w.left_at, w.at = None, None, None, None, "describe", ""
-    w.twins, w.separate, w.written, w.furthest = [], "", "same", 0
+    w.editing, w.job, w.learning, w.refit, w.left_at, w.at = None, None, None, None, "table", ""
+    w.twins, w.separate, w.written, w.watched = [], "", "same", False
     w.edition += 1
 
 
@@ -301,33 +306,16 @@ def dataset(w: Wizard) -> str:
 
 def ready(w: Wizard) -> dict[str, bool]:
     """For each step whether its needs are met."""
-    described = confirmed(w) and bool(dataset(w))
-    return {
-        "data": True,
-        "describe": w.table is not None,
-        "budget": described,
-        "method": described and w.rows > 0,
-        "run": described and w.rows > 0,
-        "review": _done(w),
-        "release": _done(w),
-    }
+    return {"table": True, "privacy": confirmed(w) and bool(dataset(w)), "result": _done(w)}
 
 
 def lacks(w: Wizard) -> tuple[str, str]:
     """What to do before a forecast or a run, and the page where it is done."""
     if w.table is None:
-        return _("Choose a table first."), "data"
-    if not ready(w)["budget"]:
-        return _("Finish the description first: every column needs somebody to vouch."), "describe"
-    return _("First state roughly how many rows there are: the forecast depends on it."), "budget"
-
-
-def passed(w: Wizard) -> set[str]:
-    """The steps that are behind one: their needs are met, and one has gone on from them."""
-    reached, ran = ready(w), _done(w)
-    done = {"data": reached["describe"], "describe": reached["budget"], "run": ran}
-    gone = STEPS[: w.furthest] if reached["run"] else ()
-    return {s for s in STEPS if done.get(s, s in gone)}
+        return _("Choose a table first."), "table"
+    if not ready(w)["privacy"]:
+        return _("Finish the description first: every column needs somebody to vouch."), "table"
+    return _("First state roughly how many rows there are: the forecast depends on it."), "privacy"
 
 
 def _done(w: Wizard) -> bool:

@@ -335,10 +335,10 @@ PAGES = Texts(
         "Ledger.summary": "the page Ledger",
         "Ledger.verify": "“Check the ledger”",
         "Release.refit": "“Fit again, free”",
-        "bundle": "the page Release",
-        "draft": "the page Data",
+        "bundle": "the page The result",
+        "draft": "the page The table",
         "learn_schema": "“Learn it privately”",
-        "run": "the page Run",
+        "run": "the page Privacy and accuracy",
     }
 )
 ELSEWHERE = "(in Python or on the command line)"  # what the application has no field for
@@ -348,7 +348,7 @@ def plain(message: str) -> str:
     """A library message in the words of these pages.
 
     >>> plain("`target=zip`: lower `epsilon=`, or see `synth.run`")
-    '“Column to predict = zip”: lower “Privacy loss (epsilon)”, or see the page Run'
+    '“Column to predict = zip”: lower “Privacy loss (epsilon)”, or see the page Privacy and accuracy'
     >>> plain("choose `device=cpu`")
     'choose device = cpu (in Python or on the command line)'
     >>> plain("take it out, or `linked=False`")

@@ -29,7 +29,12 @@ def _of_one(w: Wizard) -> list[Point]:
     lists = apart(w)
     return [
         Point("name", _("name of the dataset"), bool(dataset(w)), _("First give the dataset a name.")),
-        Point("read", _("how the file is read"), is_read(w), _("First confirm on the page Data how the file is read.")),
+        Point(
+            "read",
+            _("how the file is read"),
+            is_read(w),
+            _("First confirm on the page The table how the file is read."),
+        ),
         Point(
             "person",
             _("rows of one person"),

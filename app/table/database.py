@@ -11,10 +11,9 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.session import access, frame
-from app.session.aside import TooLongError, worker
+from app.session import access, frame, tasks, workers
 from app.session.state import view
-from app.table import intake, reading, stored
+from app.table import intake, stored
 from synth import app_api
 from synth.app_api import jobs
 from synth.languages import _
@@ -85,9 +84,9 @@ def _list(source: str) -> None:
     try:
         stored.allow_database("list_database", source)
         with st.spinner(_("Asking the database")):
-            st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=LISTING, keep=False))
-    except TooLongError:
-        frame.tell(synth.InputError(_("the database does not answer; check its address and that it can be reached")))
+            late = _("the database does not answer; check its address and that it can be reached")
+            found = workers.ask(tasks.tables_of, source, seconds=LISTING, late=late)
+            st.session_state["source_tables"] = (source, found)
     except synth.SynthError as error:
         frame.tell(error)
 
@@ -114,28 +113,20 @@ def _choose(source: str, names: list[str], description: Any) -> None:
         ),
         icon=":material/account_tree:",
     ):
-        _all(source, given, books)
+        _use(source, None, given, books)
     if st.button(_("Use this table"), key="use_table", disabled=table is None, icon=":material/dns:") and table:
-        try:
-            with st.spinner(_("Looking at the table's columns")):
-                intake.from_database(source, table, given, books)
-        except synth.SynthError as error:
-            frame.tell(error)
-            return
-        st.switch_page(view("describe"))
+        _use(source, table, given, books)
 
 
-def _all(source: str, given: Any, books: list[Any]) -> None:
-    """All tables of the database, as tables that belong together."""
+def _use(source: str, table: str | None, given: Any, books: list[Any]) -> None:
+    """A table of the database, or all as tables that belong together."""
     try:
-        if books:
-            raise synth.UsageError(_(intake.NO_BOOKS))
-        with st.spinner(_("Reading the tables")):
-            reading.all_from_database(source, given)
+        with st.spinner(_("Looking at the table's columns") if table else _("Reading the tables")):
+            intake.from_database(source, table, given, books)
     except synth.SynthError as error:
         frame.tell(error)
         return
-    st.switch_page(view("describe"))
+    st.switch_page(view("table"))
 
 
 PATIENCE = 600.0  # seconds that a copy may take
@@ -152,41 +143,26 @@ def real_there(job: jobs.Job) -> bool:
 
 
 @contextmanager
-def real_tables(job: jobs.Job, release: Path) -> Iterator[Path]:
-    """The real tables of a run as a folder: itself, or copies that are removed at the end. Errors: InputError."""
-    request = job.request()
-    if not request.get("source"):
-        yield Path(str(request["table"]))
-        return
-    place = stored.new_place(access.me().name)
-    folder = place / "copies"
-    folder.mkdir(mode=0o700)
-    try:
-        asked = (request["source"], "", str(folder), str(release / "schema.json"))
-        worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
-        yield folder
-    except TooLongError:
-        raise synth.InputError(_("copying the table from its database takes too long here")) from None
-    finally:
-        stored.discard(place)
+def real(job: jobs.Job, release: Path) -> Iterator[Path]:
+    """The real table of a run as a file, or its tables as a folder: themselves, or copies that are removed at the end.
 
-
-@contextmanager
-def real_table(job: jobs.Job, release: Path) -> Iterator[Path]:
-    """The real table as a file: itself, or a copy that is removed at the end. Errors: InputError."""
+    Errors: InputError.
+    """
     request = job.request()
     if not real_there(job):
         raise synth.InputError(_(GONE))
-    if not request.get("source") and Path(str(request["table"])).is_file():
-        yield Path(str(request["table"]))
+    table, many = Path(str(request["table"])), isinstance(job.result().get("num_rows"), dict)
+    if not request.get("source") and (many or table.is_file()):
+        yield table
         return
     place = stored.new_place(access.me().name)  # with what else a copy needs meanwhile, so that all of it goes
-    copy = place / "copy.parquet"
-    asked = (request.get("source"), request["table"], str(copy), str(release / "schema.json"))
+    copy = place / ("copies" if many else "copy.parquet")
+    if many:
+        copy.mkdir(mode=0o700)
     try:
-        worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
+        asked = (request.get("source"), "" if many else str(table), str(copy), str(release / "schema.json"))
+        late = _("copying the table from its database takes too long here")
+        workers.ask(tasks.fetched, *asked, seconds=PATIENCE, late=late)
         yield copy
-    except TooLongError:
-        raise synth.InputError(_("copying the table from its database takes too long here")) from None
     finally:
         stored.discard(place)

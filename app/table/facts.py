@@ -261,7 +261,7 @@ def grid_section() -> None:
         column_config=_config(base),
         hide_index=True,
         key=f"grid_{edition}",
-        height=min(620, HEIGHT * (len(base) + 1) + 3),
+        height=min(430, HEIGHT * (len(base) + 1) + 3),
         placeholder="",
     )
     result, left_out = apply(plain, base, edited)

@@ -1,6 +1,9 @@
-"""A table and what is known of it in writing, taken in: stored once, described, or refused with nothing kept."""
+"""Tables and what is known of them in writing, taken in: stored once, described, or refused with nothing kept."""
 
 import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,22 +11,25 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app.session import access, frame, garbage
-from app.session.state import Wizard, take_table, with_own, wizard
+from app.session import access, frame, tasks, workers
+from app.session.state import TABLES, Wizard, several, take_table, with_own, wizard
 from app.table import stored
 from app.table.stored import Plain
 from synth import app_api
+from synth.app_api import Visitor
 from synth.languages import _
 
-LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
-NO_BOOKS = "code books are of single tables; leave them out, and state the values on the page Describe"
+FOLDER = "tables"  # in the place of tables that were uploaded together
+PATIENCE = 86_400.0  # seconds; a large table takes what it takes
+NO_BOOKS = "code books are of single tables; leave them out, and state the values on the page The table"
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
 
 
 def sample() -> None:
-    """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
+    """The sample table, of which nothing is copied; each session has its own budget. Errors: UsageError."""
     who = access.allow("take_sample")
     facts = json.loads(synth.Schema.load(frame.SAMPLE_SCHEMA).to_json())
+    facts["dataset"] = f"{facts['dataset']}-{secrets.token_hex(2)}"  # a budget of its own: it never runs out for others
     take_table(
         wizard(),
         frame.SAMPLE,
@@ -35,61 +41,70 @@ def sample() -> None:
     )
 
 
-def uploaded(table: Any, given: Any, books: list[Any]) -> None:
-    """An uploaded table. Errors: InputError, UsageError; then nothing is kept."""
-    place = stored.new_place(access.allow("upload").name)
-    try:
-        path = stored.keep(table, table.name, place)
-        drop(table)  # before a second process reads the copy, so that the two do not add up
-        _describe(path, place, given, books, label=table.name)
-    except synth.SynthError as error:
-        stored.discard(place)
-        raise synth.InputError(_without(error, place, table.name)) from None
-    finally:
-        forget(table, given, *books)
+def uploaded(files: Sequence[Any], given: Any, books: Sequence[Any] = ()) -> None:
+    """An uploaded table, or several that belong together. Errors: InputError, UsageError; then nothing is kept."""
+    with _place(access.allow("upload"), files, [*files, given, *books]) as place:
+        folder = place if len(files) == 1 else place / FOLDER
+        folder.mkdir(mode=0o700, exist_ok=True)
+        paths = [stored.keep(one, one.name, folder) for one in files]
+        forget(*files)  # before another process reads the copies, so that the two do not add up
+        if len(files) == 1:
+            _take(paths[0], place, given, books, label=files[0].name)
+        else:
+            _take(folder, place, given, books, label=_("{number} tables").format(number=len(files)), many=True)
 
 
-def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
-    """A table that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
+def from_server(path: str | Path, given: Any, books: Sequence[Any] = ()) -> None:
+    """A table, or a folder of several, that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
     path = Path(path).expanduser().absolute()
-    who = access.allow("read_offered" if path in stored.mounted() else "read_path")
-    place = stored.new_place(who.name)
-    try:
-        if not path.is_file() and not stored.is_parts(path):
+    who, many = access.allow("read_offered" if path in stored.mounted() else "read_path"), is_folder(path)
+    with _place(who, [], [given, *books]) as place:
+        if not many and not path.is_file() and not stored.is_parts(path):
             raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=path.name))
-        _describe(path, place, given, books, label=path.name)
-    except synth.SynthError as error:
-        stored.discard(place)
-        raise synth.InputError(_without(error, place, path.name)) from None
-    finally:
-        forget(given, *books)
+        label = _("{name} (a folder of tables)").format(name=path.name) if many else path.name
+        _take(path, place, given, books, label=label, many=many)
 
 
-def from_database(source: str, table: str, given: Any, books: list[Any]) -> None:
-    """A table that stays in its database. ``source``: @name, or an address without a password.
+def from_database(source: str, table: str | None, given: Any, books: Sequence[Any] = ()) -> None:
+    """A table that stays in its database, or all of them. ``source``: @name, or an address without a password.
 
     Errors: InputError, UsageError; then nothing is kept.
     """
-    who = stored.allow_database("read_database", source)
+    with _place(stored.allow_database("read_database", source), [], [given, *books]) as place:
+        label = table or _("{name} (a database)").format(name=source.removeprefix("@"))
+        _take(Path(table) if table else TABLES, place, given, books, label=label, many=table is None, source=source)
+
+
+@contextmanager
+def _place(who: Visitor, files: Sequence[Any], uploads: Sequence[Any]) -> Iterator[Path]:
+    """A folder for what is taken in, which goes where it is refused, with a message without our own folders."""
     place = stored.new_place(who.name)
     try:
-        _describe(Path(table), place, given, books, label=table, source=source)
+        yield place
     except synth.SynthError as error:
         stored.discard(place)
-        raise synth.InputError(_without(error, place, table)) from None
+        text = str(error)
+        for name in (file.name for file in files):
+            text = text.replace(str(place / stored.safe_name(name)), name)
+        for part in (f"{place / FOLDER}/", f"{place / FOLDER}: ", f"{place}/"):
+            text = text.replace(part, "")
+        raise synth.InputError(text) from None
     finally:
-        forget(given, *books)
+        forget(*uploads)
 
 
-def _without(error: Exception, place: Path, name: str) -> str:
-    """A message without our own folders."""
-    text = str(error).replace(str(place / stored.safe_name(name)), name)
-    return text.replace(f"{place}/", "")
-
-
-def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str, source: str | None = None) -> None:
-    plain, notes = description(path, place, given, books, source=source)
-    plain["dataset"] = plain.get("dataset") or _name(path, label, source)
+def _take(
+    path: Path,
+    place: Path,
+    given: Any,
+    books: Sequence[Any],
+    *,
+    label: str,
+    many: bool = False,
+    source: str | None = None,
+) -> None:
+    plain, notes = _described(path, place, given, books, many=many, source=source)
+    plain["dataset"] = plain.get("dataset") or (_root(path, plain) if many else _name(path, label, source))
     take_table(wizard(), path, label=label, plain=plain, place=place, rows=0, suggestions=notes, source=source)
     stored.remember(wizard())
 
@@ -102,48 +117,77 @@ def _name(path: Path, label: str, source: str | None) -> str:
     return app_api.dataset_of(label if ours else path, book=synth.Ledger())
 
 
-def description(
-    path: Path, place: Path, given: Any, books: list[Any], *, source: str | None = None
-) -> tuple[Plain, list[str]]:
-    """The table's description: the one given, SDV metadata completed from the rows, or a draft; then the code books.
+def _root(path: Path, plain: Plain) -> str | None:
+    """As ``_name``, of several tables: the folder, else the first table that belongs to no other."""
+    if path.name not in (FOLDER, TABLES.name):
+        return path.name
+    below = {k["child"] for k in plain.get("keys", ())}
+    return next((t for t in plain["tables"] if t not in below), None)
 
-    Errors: InputError.
-    """
-    files = {Path(b.name).stem: _file(b, place) for b in books}
-    result = read_json(given)
+
+def _described(
+    path: Path, place: Path, given: Any, books: Sequence[Any], *, many: bool, source: str | None
+) -> tuple[Plain, list[str]]:
+    """The description given, SDV metadata completed from the rows, or a draft; then the code books."""
+    if many and books:
+        raise synth.UsageError(_(NO_BOOKS))
+    result, at = read_json(given), None if many and source is not None else str(path)
+    files = {Path(b.name).stem: str(stored.keep(b, f"codes-{Path(b.name).stem}.csv", place)) for b in books}
     if result is None:
-        return stored.draft(path, place, hints={}, books=files, source=source)
-    if is_sdv(result):
-        metadata = place / "metadata.json"
-        app_api.jobs.write_file(metadata, json.dumps(result))
-        return stored.imported(metadata, path, place, books=files, source=source)
-    plain: Plain = json.loads(synth.Schema.parse(result, name=given.name).to_json())
-    notes: list[str] = []
+        return drafted(at, source, {}, files, many=many)
+    if is_sdv(result) and "keys" not in result:
+        if many and source is not None:
+            raise synth.UsageError(_("SDV metadata are completed from files; draft from the database instead"))
+        return _asked(tasks.imported, result, str(path), source, files)
+    parsed: Any
+    if many:
+        parsed = app_api.parse_related(result, name="description", complete=False)
+    else:
+        parsed = synth.Schema.parse(result, name=given.name)
+    plain, notes = json.loads(parsed.to_json()), []
     for column, book in files.items():
-        plain, more = stored.booked(plain, column, book, place)
+        plain, more = _asked(tasks.booked, plain, column, book)
         notes += more
-    stored.check(path, plain, place, source=source)
+    _asked(tasks.check, plain, at, source)
     return plain, notes
 
 
-def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
-    """A new draft from the table that the wizard holds, and what to look at. Errors: InputError, UsageError."""
-    assert w.table is not None
-    assert w.place is not None
+def drafted(
+    at: str | None, source: str | None, hints: Plain, books: dict[str, str], *, many: bool
+) -> tuple[Plain, list[str]]:
+    """A draft of a table, or of several, with these hints; and what to look at. Errors: InputError, UsageError."""
+    return _asked(tasks.draft_tables, at, source, hints) if many else _asked(tasks.draft, at, source, hints, books)
+
+
+def _asked(task: Any, *arguments: Any) -> Any:
+    return workers.ask(task, *arguments, seconds=PATIENCE)
+
+
+def redraft(w: Wizard, hints: Plain) -> tuple[Plain, list[str]]:
+    """A new draft from what the wizard holds, and what to look at. Errors: InputError, UsageError."""
     stored.allow_table("draft", w.table, w.source)
+    if several(w):
+        return drafted(None if w.source else str(w.table), w.source, hints, {}, many=True)
     before = w.plain.get("dialect") or {}
-    retained = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
+    retained = {f: before[f] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
     formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
-    plain, notes = stored.draft(
-        w.table, w.place, hints={**retained, "format": formats, **hints}, books={}, source=w.source
-    )
+    plain, notes = drafted(str(w.table), w.source, {"dialect": retained, "formats": formats, **hints}, {}, many=False)
     if {**plain.get("dialect", {}), "source": before.get("source")} == before:
         plain["dialect"] = before  # who vouched for it still does
     return plain, notes
 
 
-def _file(upload: Any, place: Path) -> Path:
-    return stored.keep(upload, f"codes-{Path(upload.name).stem}.csv", place)
+def booked(w: Wizard, column: str, book: Any) -> list[str]:
+    """A column's values and labels from a code book; returns what to look at. Errors: InputError."""
+    assert w.place is not None
+    file = stored.keep(book, f"codes-{w.uploads}.csv", w.place)
+    w.plain, notes = _asked(tasks.booked, w.plain, column, str(file))
+    return list(notes)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder holds several tables, and not the parts of one."""
+    return path.is_dir() and app_api.is_folder_of_tables(path) and len(app_api.tables_in(path)) > 1
 
 
 def read_json(given: Any) -> Plain | None:
@@ -176,38 +220,16 @@ def is_sdv(plain: Plain) -> bool:
     )
 
 
-def drop(*uploads: Any) -> None:
-    """Gives the memory of uploads back: the server's copy, and what pages hold of it. Their names stay readable.
-
-    Streamlit's memory of the page's last run holds an upload under an object of its own, out of reach; any one that is
-    left open keeps all of its bytes. So each is looked up and closed, all in one look: it takes tenths of a second.
-    """
-    _remove(*uploads)
-    kinds, wanted = {type(u) for u in uploads}, {u.file_id for u in uploads}
-    for held in garbage.everything():
-        if type(held) in kinds and held.file_id in wanted:
-            held.close()
-    garbage.freeze()
-
-
-def _remove(*uploads: Any) -> None:
-    """Takes the server's copies away and closes what was handed to us."""
-    context = get_script_run_ctx()
-    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
-    for upload in uploads:
-        if remove is not None and context is not None:
-            remove(session_id=context.session_id, file_id=upload.file_id)
-        upload.close()
-
-
 def forget(*uploads: Any) -> None:
-    """Drops uploads that are not dropped yet; the widgets start empty again. Little ones wait for the page's next run
-    to be gone from its memory too."""
-    left = [u for u in uploads if u is not None and not u.closed]
-    if any(u.size > LITTLE for u in left):
-        drop(*left)
-    else:
-        _remove(*left)
+    """Gives the memory of uploads back: the server's copy, and ours. Their names stay readable, and the widgets start
+    empty again."""
+    context: Any = get_script_run_ctx()
+    for upload in uploads:
+        if upload is None or upload.closed:
+            continue
+        if context is not None:
+            context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=upload.file_id)
+        upload.close()
     wizard().uploads += 1
 
 

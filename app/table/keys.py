@@ -246,7 +246,7 @@ def _chosen(w: Wizard, tops: list[str], headers: dict[str, list[str]]) -> None:
 
 def _join(w: Wizard, key: str) -> None:
     """Drafts the tables again with the keys that there are and this one."""
-    reading.draft_tables(w, {"key": [*map(_written, w.plain.get("keys", ())), key]})
+    reading.redraft(w, {"key": [*map(_written, w.plain.get("keys", ())), key]})
 
 
 def _written(key: dict) -> str:

@@ -1,8 +1,6 @@
 """How files are read and drafted: shown in words for confirmation, with ways to change it and to draft again."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -10,7 +8,6 @@ import streamlit as st
 import synth
 from app.session import access, frame, words
 from app.session.state import (
-    TABLES,
     Wizard,
     answered,
     apart,
@@ -20,7 +17,8 @@ from app.session.state import (
     opened,
     own,
     several,
-    take_table,
+    start,
+    tables,
     view,
     wizard,
 )
@@ -77,7 +75,7 @@ def section() -> None:
         w.notice = _("How the file is read is confirmed on your word.")
         if any(QUESTION in line for line in w.suggestions):
             st.rerun()
-        st.switch_page(view("describe"))
+        st.switch_page(view("table"))
     if w.place is not None and w.table != frame.SAMPLE:
         _change(w)
 
@@ -131,11 +129,9 @@ def _change(w: Wizard) -> None:
 
 
 def _read_so(w: Wizard, picked: dict[str, Any], formats: list[str]) -> None:
-    names: dict[str, Mapping[Any, str]] = {"delimiter": DELIMITERS, "decimal": DECIMALS, "thousands": THOUSANDS}
-    hints = {fact: [str(names[fact][v]) if fact in names else str(v)] for fact, v in picked.items()}
     try:
         with st.spinner(_("Reading the table")):
-            plain, w.suggestions = intake.redraft(w, {**hints, "format": formats})
+            plain, w.suggestions = intake.redraft(w, {"dialect": picked, "formats": formats})
     except synth.SynthError as error:
         frame.tell(error)
         return
@@ -146,7 +142,7 @@ def _read_so(w: Wizard, picked: dict[str, Any], formats: list[str]) -> None:
     st.rerun()
 
 
-READ = "read as "  # how the draft says in which way it read the file; the page Data asks about that
+READ = "read as "  # how the draft says in which way it read the file; the page The table asks about that
 
 
 def code_book() -> None:
@@ -167,13 +163,11 @@ def _book() -> None:
     )
     if st.button(_("Take these values"), key="take_book", disabled=book is None) and book and w.place and column:
         try:
-            file = stored.keep(book, f"codes-{w.uploads}.csv", w.place)
-            plain, notes = stored.booked(w.plain, column, file, w.place)
+            w.suggestions = intake.booked(w, column, book)
         finally:
             intake.forget(book)
-        w.suggestions = notes
         intake.replace(
-            plain,
+            w.plain,
             _("The values of {column} are those of the code book, on your word.").format(column=frame.escape(column)),
         )
 
@@ -190,137 +184,92 @@ def notes() -> None:
 
 
 def draft_again() -> None:
-    """A new draft with what the steward knows about the codes."""
-    frame.fold(_("Draft again from the table, with hints"), "hints", _hints)
+    """A new draft with what the steward knows; stands open where the draft of several tables is not sound."""
+    title, unsound = _("Draft again from the table, with hints"), False
+    if several(wizard()):
+        title, unsound = _("Draft again from the tables, with hints"), facts_of(wizard(), complete=False)[0] is None
+    frame.fold(title, "hints", _hints, expanded=unsound)
 
 
 def _hints() -> None:
     w = wizard()
+    many = several(w)
+    for line in _notes(w) if many else ():
+        st.markdown(f"- {frame.escape(words.plain(line))}")
     st.caption(
         _(
             "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
             "stays with you, and only confirmed facts are used."
         )
     )
-    names = list(w.plain["columns"])
+    hints: Plain = _of_several(w) if many else {}
     missing = st.text_input(
         _("Missing codes"),
         key="hint_missing",
         placeholder="N, ?, -9",
         help=_("Texts that mean a missing value anywhere in the table."),
     )
-    hints = {
-        "categorical": st.multiselect(
-            _("Columns of codes"),
-            names,
-            key="hint_categorical",
-            help=_("Whole numbers that stand for categories."),
-            placeholder=_("Choose columns"),
-        ),
-        "ordinal": st.multiselect(
-            _("Columns of ordered codes"),
-            names,
-            key="hint_ordinal",
-            help=_("Categories with an order, such as school grades."),
-            placeholder=_("Choose columns"),
-        ),
-        "identifier": st.multiselect(
-            _("Identifiers"),
-            names,
-            key="hint_identifier",
-            help=_("Names, numbers, keys: never learnt."),
-            placeholder=_("Choose columns"),
-        ),
-        "missing": facts.read_codes(missing),
+    hints["missing"] = facts.read_codes(missing)
+    asked = {
+        "categorical": (_("Columns of codes"), _("Whole numbers that stand for categories.")),
+        "ordinal": (_("Columns of ordered codes"), _("Categories with an order, such as school grades.")),
+        "identifier": (_("Identifiers"), _("Names, numbers, keys: never learnt.")),
     }
+    columns = [start(t) + n for t, s in tables(w).items() for n in s["columns"]]
+    for name, (label, said) in asked.items():
+        hints[name] = st.multiselect(label, columns, key=f"hint_{name}", help=said, placeholder=_("Choose columns"))
     if st.button(_("Draft again"), key="draft_again") and w.table is not None and w.place is not None:
+        redraft(w, hints)
+
+
+def redraft(w: Wizard, hints: Plain) -> None:
+    """A new draft with these hints, in place of the description."""
+    try:
         with st.spinner(_("Reading the table")):
             plain, w.suggestions = intake.redraft(w, hints)
-        plain["dataset"] = dataset(w)
-        if answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
-            plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
-        w.left_out = []
-        intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    plain["dataset"] = dataset(w) or None
+    if not several(w) and answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
+        plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
+    w.left_out = []
+    intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
+
+
+def _of_several(w: Wizard) -> Plain:
+    """The units' table, public ones, and keys."""
+    names, (left, right) = _names(w), st.columns(2)
+    root = left.selectbox(
+        _("Table of the units"),
+        names,
+        index=None,
+        key="hint_root",
+        placeholder=_("as drafted"),
+        help=_(
+            "One key of it, with everything below it, is what privacy protects: the patient, the household, "
+            "the account."
+        ),
+    )
+    public = right.multiselect(
+        _("Public tables"),
+        names,
+        key="hint_public",
+        placeholder=_("none"),
+        help=_("Tables that everybody may have, such as a list of districts: copied into the release as they are."),
+    )
+    key = st.text_area(
+        _("Keys of several columns, one a line"),
+        key="hint_keys",
+        height=80,
+        placeholder=_("stays.ward+bed=beds.ward+bed"),
+        help=_("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above."),
+    )
+    return {"root": root, "public": public, "key": [line.strip() for line in key.splitlines() if line.strip()]}
 
 
 def _keys(plain: dict) -> list[str]:
     return [n for n, c in plain["columns"].items() if c["type"] == "identifier"]
-
-
-FOLDER = "tables"  # in the place of tables that were uploaded together
-
-
-def tables_uploaded(tables: list[Any], given: Any) -> None:
-    """Tables uploaded together. Errors: InputError, UsageError; then nothing is kept."""
-    place = stored.new_place(access.allow("upload").name)
-    folder = place / FOLDER
-    try:
-        folder.mkdir(mode=0o700)
-        for table in tables:
-            stored.keep(table, table.name, folder)
-            intake.drop(table)
-        _take(folder, place, given, label=_("{number} tables").format(number=len(tables)), dataset="")
-    except synth.SynthError as error:
-        stored.discard(place)
-        raise synth.InputError(str(error).replace(f"{folder}/", "").replace(f"{folder}: ", "")) from None
-    finally:
-        intake.forget(*tables, given)
-
-
-def folder_from_server(folder: Path, given: Any) -> None:
-    """A folder of tables that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
-    who = access.allow("read_offered" if folder in stored.mounted() else "read_path")
-    place = stored.new_place(who.name)
-    try:
-        _take(
-            folder, place, given, label=_("{name} (a folder of tables)").format(name=folder.name), dataset=folder.name
-        )
-    except synth.SynthError as error:
-        stored.discard(place)
-        raise synth.InputError(str(error).replace(f"{place}/", "")) from None
-    finally:
-        intake.forget(given)
-
-
-def all_from_database(source: str, given: Any) -> None:
-    """All tables of a database, which stay there. Errors: InputError, UsageError; then nothing is kept."""
-    who = stored.allow_database("read_database", source)
-    place = stored.new_place(who.name)
-    try:
-        label = _("{name} (a database)").format(name=source.removeprefix("@"))
-        _take(TABLES, place, given, label=label, dataset="", source=source)
-    except synth.SynthError as error:
-        stored.discard(place)
-        raise synth.InputError(str(error).replace(f"{place}/", "")) from None
-    finally:
-        intake.forget(given)
-
-
-def _take(folder: Path, place: Path, given: Any, *, label: str, dataset: str, source: str | None = None) -> None:
-    plain, notes = _described(folder, place, intake.read_json(given), source)
-    plain["dataset"] = plain.get("dataset") or dataset or _name(plain)
-    take_table(wizard(), folder, label=label, plain=plain, place=place, rows=0, suggestions=notes, source=source)
-    stored.remember(wizard())
-
-
-def _name(plain: Plain) -> str | None:
-    """What the budget is kept under until the steward says otherwise: the first table that belongs to no other."""
-    below = {k["child"] for k in plain.get("keys", ())}
-    return next((t for t in plain["tables"] if t not in below), None)
-
-
-def _described(folder: Path, place: Path, result: Plain | None, source: str | None = None) -> tuple[Plain, list[str]]:
-    if result is None:
-        return stored.draft_related(folder, place, source=source)
-    if "keys" not in result and intake.is_sdv(result):
-        if source is not None:
-            raise synth.UsageError(_("SDV metadata are completed from files; draft from the database instead"))
-        metadata = place / "metadata.json"
-        app_api.jobs.write_file(metadata, json.dumps(result))
-        return stored.imported(metadata, folder, place, books={})
-    plain: Plain = json.loads(app_api.parse_related(result, name="description", complete=False).to_json())
-    stored.check(folder, plain, place, source=source)
-    return plain, []
 
 
 def table_choice() -> None:
@@ -366,65 +315,6 @@ def table_reading() -> None:
     st.markdown(_("**We read it so:** {reported}.").format(reported=frame.escape(reported)))
 
 
-def draft_tables_again() -> None:
-    """A new draft with what the steward knows: the units' table, public ones, keys, codes."""
-    w = wizard()
-    with st.expander(_("Draft again from the tables, with hints"), expanded=facts_of(w, complete=False)[0] is None):
-        for line in _notes(w):
-            st.markdown(f"- {frame.escape(words.plain(line))}")
-        st.caption(_("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing."))
-        assert w.table is not None
-        names = _names(w)
-        columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
-        left, right = st.columns(2)
-        root = left.selectbox(
-            _("Table of the units"),
-            names,
-            index=None,
-            key="hint_root",
-            placeholder=_("as drafted"),
-            help=_(
-                "One key of it, with everything below it, is what privacy protects: the patient, the household, "
-                "the account."
-            ),
-        )
-        public = right.multiselect(
-            _("Public tables"),
-            names,
-            key="hint_public",
-            placeholder=_("none"),
-            help=_("Tables that everybody may have, such as a list of districts: copied into the release as they are."),
-        )
-        key = st.text_area(
-            _("Keys of several columns, one a line"),
-            key="hint_keys",
-            height=80,
-            placeholder=_("stays.ward+bed=beds.ward+bed"),
-            help=_("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above."),
-        )
-        missing = st.text_input(
-            _("Missing codes"),
-            key="hint_missing",
-            placeholder="N, ?, -9",
-            help=_("Texts that mean a missing value anywhere."),
-        )
-        hints = {
-            "root": [root] if root else [],
-            "public": public,
-            "key": [line.strip() for line in key.splitlines() if line.strip()],
-            "categorical": st.multiselect(
-                _("Columns of codes"),
-                columns,
-                key="hint_categorical",
-                help=_("Whole numbers that stand for categories."),
-                placeholder=_("Choose columns"),
-            ),
-            "missing": facts.read_codes(missing),
-        }
-        if st.button(_("Draft again"), key="draft_again"):
-            draft_tables(w, hints)
-
-
 def _names(w: Wizard) -> list[str]:
     """All tables that are there; of a database those that the draft has."""
     assert w.table is not None
@@ -438,27 +328,6 @@ def _notes(w: Wizard) -> list[str]:
     asked = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
     left = w.plain.get("open", ()) if facts_of(w, complete=False)[0] is None else ()
     return [*left, *(s for s in w.suggestions if not any(a in s for a in asked))]
-
-
-def draft_tables(w: Wizard, hints: dict[str, list[str]]) -> None:
-    """A new draft of the tables with these hints."""
-    assert w.table is not None
-    assert w.place is not None
-    stored.allow_table("draft", w.table, w.source)
-    try:
-        with st.spinner(_("Reading the tables")):
-            plain, w.suggestions = stored.draft_related(w.table, w.place, hints=hints, source=w.source)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    plain["dataset"] = dataset(w) or None
-    w.left_out = []
-    intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a folder holds several tables, and not the parts of one."""
-    return path.is_dir() and app_api.is_folder_of_tables(path) and len(app_api.tables_in(path)) > 1
 
 
 def summary(w: Wizard) -> str:

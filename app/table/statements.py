@@ -1,6 +1,6 @@
 """What is stated beside the columns, each as a list of sentences: rules, areas, uses, published totals."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pandas as pd
@@ -8,7 +8,7 @@ import streamlit as st
 
 import synth
 from app.session import frame, words
-from app.session.state import effective, effective_own, facts_of, opened, own, several, with_own, wizard
+from app.session.state import effective, effective_own, facts_of, opened, own, several, wizard
 from app.table import intake
 from app.table.facts import WORDED
 from synth import app_api
@@ -16,6 +16,132 @@ from synth.languages import Texts, _, ngettext
 
 Plain = dict[str, Any]
 MOST_VALUES = 1000  # values offered in a menu
+RULES = Texts(
+    {
+        "impossible": "Never together",
+        "order": "Never above another",
+        "missing": "Empty when",
+        "fixed": "Only these combinations",
+        "function": "Follows from others",
+    }
+)
+ABOUT_RULES = Texts(
+    {
+        "impossible": "Values that cannot occur in one row, such as age 0 to 14 with married.",
+        "order": "A number or date that is at most another one, such as start and end.",
+        "missing": "A cell that is always empty under a condition, such as the wage of a child.",
+        "fixed": "Columns of which only some combinations exist, such as towns and their districts.",
+        "function": "A column that others decide, such as an age group. Where it is given for every row, no budget is "
+        "spent on it.",
+    }
+)
+NUMBERS = ("integer", "float")
+RULES_ACROSS = Texts(
+    {
+        "equal": "Repeats the column above",
+        "order": "Never above another",
+        "count": "Counts the rows below",
+        "total": "Adds up the rows below",
+    }
+)
+ABOUT_ACROSS = Texts(
+    {
+        "equal": "A column that holds what a table above holds already, such as the region of an order and its "
+        "account's.",
+        "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
+        "count": "A column that is the number of rows below, such as the number of stays.",
+        "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
+    }
+)
+MOST_SHOWN = 60  # areas of a tree that are listed
+AREA_TYPES = ("categorical", "ordinal", "boolean")
+LINES_SHOWN = 5  # lines of a plan that are shown as not understood
+USES = Texts(
+    {
+        "table": "are looked at together",
+        "correlation": "are looked at pair by pair",
+        "prediction": "will be predicted",
+        "columns": "matter more than others",
+    }
+)
+FEWEST = {"table": 2, "correlation": 2}  # columns; else one
+UNLISTED = Texts(
+    {
+        "": "an error: every cell has a line",
+        "zero": "none: such rows do not exist",
+        "open": "not published: anything",
+    }
+)
+
+
+def panel(
+    title: str,
+    key: str,
+    lead: str,
+    items: list[Plain],
+    sentence: Callable[[Plain], str],
+    keep: Callable[[list[Plain], str], None],
+    form: Callable[[list[Plain]], None],
+    *,
+    drop: str,
+) -> None:
+    """A list of statements in a panel: each as a sentence with a button that takes it out, and a form for more.
+
+    ``drop``: how the buttons' keys begin; ``keep``: takes the list from now on, and what to say.
+    """
+
+    def draw() -> None:
+        st.caption(lead)
+        for i, one in enumerate(items):
+            left, right = st.columns([5, 1], vertical_alignment="center")
+            left.markdown(f"{i + 1}. {frame.escape(sentence(one))}")
+            if right.button(_("Remove"), key=f"{drop}_{i}", help=_("Takes this out of the description.")):
+                keep([x for k, x in enumerate(items) if k != i], _("It is removed."))
+        form(items)
+
+    frame.fold(title, key, draw)
+    if items:  # not in the panel's name: with another name it would close
+        st.caption(ngettext("{n} stated.", "{n} stated.", len(items)))
+
+
+def added(item: Any, key: str, label: str, check: Callable[[], Any]) -> bool:
+    """A button that adds what a form holds, pressed, where the library takes it; else what is wrong with it."""
+    if not st.button(label, key=key, disabled=not item, icon=":material/add:") or not item:
+        return False
+    try:
+        check()
+    except synth.SynthError as error:
+        st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+        return False
+    return True
+
+
+def will_say(sentence: str) -> None:
+    """A statement before it is added."""
+    st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(sentence)))
+
+
+def _keep(name: str) -> Callable[[list[Plain], str], None]:
+    """Keeps a list of the table that is open."""
+
+    def keep(items: list[Plain], notice: str) -> None:
+        intake.replace_own({**own(wizard()), name: items or None}, notice)
+
+    return keep
+
+
+def _keep_of_all(name: str) -> Callable[[list[Plain], str], None]:
+    """Keeps a list of the whole description."""
+
+    def keep(items: list[Plain], notice: str) -> None:
+        intake.replace({**wizard().plain, name: items or None}, notice)
+
+    return keep
+
+
+def _parsed(**more: Any) -> synth.Schema:
+    """The description of the open table with something more. Errors: InputError."""
+    return synth.Schema.parse({**effective_own(wizard()), **more}, name="description", complete=False)
 
 
 def ask_conditions(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
@@ -72,77 +198,36 @@ def _said(text: str) -> str:
     return _("from {low} to {high}").format(low=low, high=high) if dots else text.replace("|", " or ")
 
 
-RULES = Texts(
-    {
-        "impossible": "Never together",
-        "order": "Never above another",
-        "missing": "Empty when",
-        "fixed": "Only these combinations",
-        "function": "Follows from others",
-    }
-)
-ABOUT_RULES = Texts(
-    {
-        "impossible": "Values that cannot occur in one row, such as age 0 to 14 with married.",
-        "order": "A number or date that is at most another one, such as start and end.",
-        "missing": "A cell that is always empty under a condition, such as the wage of a child.",
-        "fixed": "Columns of which only some combinations exist, such as towns and their districts.",
-        "function": "A column that others decide, such as an age group. Where it is given for every row, no budget is "
-        "spent on it.",
-    }
-)
-
-
 def rules() -> None:
     """The rules there are, and a form for one more."""
-    rules = list(own(wizard()).get("constraints") or [])
-    frame.fold(_("Rules across columns (optional)"), "rules", lambda: _rules(rules))
-    if rules:  # not in the panel's name: with another name it would close
-        st.caption(ngettext("{n} rule across columns.", "{n} rules across columns.", len(rules)))
-
-
-def _rules(rules: list[Plain]) -> None:
-    st.caption(
+    panel(
+        _("Rules across columns (optional)"),
+        "rules",
         _(
             "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
             "nothing, because they are facts that you vouch for."
-        )
+        ),
+        list(own(wizard()).get("constraints") or []),
+        rule_sentence,
+        _keep("constraints"),
+        _rule_form,
+        drop="drop_rule",
     )
-    for i, rule in enumerate(rules):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(f"{i + 1}. {frame.escape(rule_sentence(rule))}")
-        if right.button(_("Remove"), key=f"drop_rule_{i}", help=_("Takes this rule out of the description.")):
-            _constraints_keep([r for k, r in enumerate(rules) if k != i], _("The rule is removed."))
-    _constraints_form(rules)
 
 
-def _constraints_form(rules: list[Plain]) -> None:
+def _rule_form(rules: list[Plain]) -> None:
     kind = st.selectbox(
         _("New rule"), list(RULES), format_func=lambda k: RULES[k], key="rule_kind", help=_("What kind of rule to add.")
     )
     st.caption(ABOUT_RULES[kind])
-    columns = effective_own(wizard())["columns"]
-    w = wizard()
-    table = f"{opened(w)}_".lstrip("_")
-    rule = FORMS[kind](columns, f"rule_{table}{len(rules)}_{kind}")
+    table = f"{opened(wizard())}_".lstrip("_")
+    rule = FORMS[kind](effective_own(wizard())["columns"], f"rule_{table}{len(rules)}_{kind}")
     if rule is None:
         st.caption(_("Fill in the fields above to see the rule as a sentence."))
     else:
-        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(rule_sentence(rule))))
-    if st.button(_("Add this rule"), key="add_rule", disabled=rule is None, icon=":material/add:") and rule is not None:
-        try:
-            synth.Schema.parse(
-                {**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False
-            )
-        except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
-            return
-        _constraints_keep([*rules, rule], _("The rule is added."))
-
-
-def _constraints_keep(rules: list[Plain], notice: str) -> None:
-    w = wizard()
-    intake.replace(with_own(w, {**own(w), "constraints": rules or None}), notice)
+        will_say(rule_sentence(rule))
+    if added(rule, "add_rule", _("Add this rule"), lambda: _parsed(constraints=[*rules, rule])):
+        _keep("constraints")([*rules, rule], _("The rule is added."))  # type: ignore[list-item]
 
 
 def _impossible(columns: dict[str, Plain], key: str) -> Plain | None:
@@ -288,50 +373,24 @@ def _first(lines: list[list[str]]) -> str:
     return f" ({shown}{'; …' if len(lines) > 2 else ''})"
 
 
-NUMBERS = ("integer", "float")
-RULES_ACROSS = Texts(
-    {
-        "equal": "Repeats the column above",
-        "order": "Never above another",
-        "count": "Counts the rows below",
-        "total": "Adds up the rows below",
-    }
-)
-ABOUT_ACROSS = Texts(
-    {
-        "equal": "A column that holds what a table above holds already, such as the region of an order and its "
-        "account's.",
-        "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
-        "count": "A column that is the number of rows below, such as the number of stays.",
-        "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
-    }
-)
-
-
 def rules_across() -> None:
-    """The rules there are, and a form for one more."""
-    rules = list(wizard().plain.get("constraints") or [])
-    frame.fold(_("Rules across tables (optional)"), "rules_across", lambda: _rules_across_rules(rules))
-    if rules:  # not in the panel's name: with another name it would close
-        st.caption(ngettext("{n} rule across tables.", "{n} rules across tables.", len(rules)))
-
-
-def _rules_across_rules(rules: list[Plain]) -> None:
-    st.caption(
+    """The rules across tables there are, and a form for one more."""
+    panel(
+        _("Rules across tables (optional)"),
+        "rules_across",
         _(
             "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
             "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
-        )
+        ),
+        list(wizard().plain.get("constraints") or []),
+        across_sentence,
+        _keep_of_all("constraints"),
+        _across_form,
+        drop="drop_across",
     )
-    for i, rule in enumerate(rules):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(f"{i + 1}. {frame.escape(across_sentence(rule))}")
-        if right.button(_("Remove"), key=f"drop_across_{i}", help=_("Takes this rule out of the description.")):
-            _rules_across_keep([r for k, r in enumerate(rules) if k != i], _("The rule is removed."))
-    _rules_across_form(rules)
 
 
-def _rules_across_form(rules: list[Plain]) -> None:
+def _across_form(rules: list[Plain]) -> None:
     kind = st.selectbox(
         _("New rule across tables"),
         list(RULES_ACROSS),
@@ -342,23 +401,15 @@ def _rules_across_form(rules: list[Plain]) -> None:
     st.caption(ABOUT_ACROSS[kind])
     rule = _asked(kind, f"across_{len(rules)}_{kind}")
     if rule is not None:
-        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(across_sentence(rule))))
-    if (
-        st.button(_("Add this rule"), key="add_across", disabled=rule is None, icon=":material/add:")
-        and rule is not None
+        will_say(across_sentence(rule))
+    whole = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
+    if added(
+        rule,
+        "add_across",
+        _("Add this rule"),
+        lambda: app_api.parse_related(whole, name="description", complete=False),
     ):
-        try:
-            reported = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
-            app_api.parse_related(reported, name="description", complete=False)
-        except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
-            return
-        _rules_across_keep([*rules, rule], _("The rule is added."))
-
-
-def _rules_across_keep(rules: list[Plain], notice: str) -> None:
-    retained = {k: v for k, v in wizard().plain.items() if k != "constraints"}
-    intake.replace({**retained, "constraints": rules} if rules else retained, notice)
+        _keep_of_all("constraints")([*rules, rule], _("The rule is added."))  # type: ignore[list-item]
 
 
 def _asked(kind: str, key: str) -> Plain | None:
@@ -416,41 +467,35 @@ def across_sentence(rule: Plain) -> str:
     return _("{parent} is {what} {child}.").format(parent=rule["parent"], what=what, child=rule["child"])
 
 
-MOST_SHOWN = 60  # areas of a tree that are listed
-AREA_TYPES = ("categorical", "ordinal", "boolean")
-
-
 def areas() -> None:
     """The trees there are, and a form for one more level."""
     columns = own(wizard()).get("columns") or {}
-    inside = [n for n, c in columns.items() if c.get("within")]
-    frame.fold(_("Areas within areas (optional)"), "areas", lambda: _areas(columns, inside))
-    if inside:
-        st.caption(ngettext("{n} column lies within another.", "{n} columns lie within others.", len(inside)))
+    levels = [{"name": n, "within": c["within"]} for n, c in columns.items() if c.get("within")]
 
+    def keep(left: list[Plain], notice: str) -> None:
+        gone = next(one["name"] for one in levels if one not in left)
+        _keep_level(gone, None, notice)
 
-def _areas(columns: dict[str, Plain], inside: list[str]) -> None:
-    st.caption(
+    panel(
+        _("Areas within areas (optional)"),
+        "areas",
         _(
             "Districts lie within regions, regions within countries: a public tree. Every synthetic row keeps it, "
             "counts add up at every level, and budget is not spent twice on what follows. Only the lowest area of a "
             "row is read; areas above follow from it."
-        )
+        ),
+        levels,
+        lambda one: area_sentence(one["name"], one["within"]),
+        keep,
+        _area_form,
+        drop="drop_within",
     )
-    for name in inside:
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(frame.escape(area_sentence(name, columns[name]["within"])))
-        if right.button(_("Remove"), key=f"drop_within_{name}", help=_("Takes this level out of the description.")):
-            _areas_keep(name, None, _("The level is removed."))
-    if inside:
-        _tree()
-    _areas_form(columns)
 
 
 def _tree() -> None:
     """The areas, each under the one that it lies in."""
     try:
-        schema = synth.Schema.parse(effective_own(wizard()), name="description", complete=False)
+        schema = _parsed()
     except synth.InputError:
         return  # said below the columns
     for name, lines in app_api.area_lines(schema).items():
@@ -460,7 +505,9 @@ def _tree() -> None:
             st.caption(_("and {n} more of {column}").format(n=len(lines) - MOST_SHOWN, column=frame.escape(name)))
 
 
-def _areas_form(columns: dict[str, Plain]) -> None:
+def _area_form(_levels: list[Plain]) -> None:
+    _tree()
+    columns = own(wizard()).get("columns") or {}
     names = [n for n, c in columns.items() if c["type"] in AREA_TYPES]
     if len(names) < 2:
         st.info(_("A tree needs two columns of categories: the areas, and those that they lie in."))
@@ -485,31 +532,26 @@ def _areas_form(columns: dict[str, Plain]) -> None:
         key=f"within_file_{wizard().uploads}",
         help=_("Two columns, the smaller area first. Without it, each code begins with that of its larger area."),
     )
-    ready = bool(child and parent)
-    if st.button(_("Add this level"), key="add_within", disabled=not ready, icon=":material/add:") and child and parent:
-        try:
-            within: Plain = {"column": parent}
-            if sent is not None:
-                text = sent.getvalue().decode("utf-8-sig", errors="replace")
-                within["areas"] = app_api.areas_listed(text, name=sent.name)
-            plain = effective_own(wizard())
-            facts = {**plain["columns"], child: {**plain["columns"][child], "within": within}}
-            synth.Schema.parse({**plain, "columns": facts}, name="description", complete=False)
-        except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
-            return
-        finally:
-            if sent is not None:
-                intake.forget(sent)
-        _areas_keep(child, within, _("The level is added."))
+    within: Plain = {"column": parent}
+
+    def check() -> None:
+        if sent is not None:
+            text = sent.getvalue().decode("utf-8-sig", errors="replace")
+            within["areas"] = app_api.areas_listed(text, name=sent.name)
+        held = effective_own(wizard())["columns"]
+        _parsed(columns={**held, child: {**held[child], "within": within}})
+
+    if added(child and parent, "add_within", _("Add this level"), check):
+        intake.forget(sent)
+        _keep_level(str(child), within, _("The level is added."))
 
 
-def _areas_keep(name: str, within: Plain | None, notice: str) -> None:
+def _keep_level(name: str, within: Plain | None, notice: str) -> None:
     w = wizard()
     plain = own(w)
     facts = {k: v for k, v in plain["columns"][name].items() if k != "within"}
     facts |= {} if within is None else {"within": within}
-    intake.replace(with_own(w, {**plain, "columns": {**plain["columns"], name: facts}}), notice)
+    intake.replace_own({**plain, "columns": {**plain["columns"], name: facts}}, notice)
 
 
 def area_sentence(name: str, within: Any) -> str:
@@ -528,39 +570,24 @@ def area_sentence(name: str, within: Any) -> str:
     return said.format(name=name, column=column)
 
 
-LINES_SHOWN = 5  # lines of a plan that are shown as not understood
-USES = Texts(
-    {
-        "table": "are looked at together",
-        "correlation": "are looked at pair by pair",
-        "prediction": "will be predicted",
-        "columns": "matter more than others",
-    }
-)
-FEWEST = {"table": 2, "correlation": 2}  # columns; else one
-
-
 def uses() -> None:
     """The uses there are, and fields for more."""
-    uses = list(wizard().plain.get("uses") or [])
-    title = _("What the tables are for (optional)") if several(wizard()) else _("What the table is for (optional)")
-    frame.fold(title, "uses", lambda: _uses(uses))
-    if uses:  # not in the panel's name: with another name it would close
-        st.caption(ngettext("{n} use named.", "{n} uses named.", len(uses)))
-
-
-def _uses(uses: list[Plain]) -> None:
-    st.caption(
+    panel(
+        _("What the tables are for (optional)") if several(wizard()) else _("What the table is for (optional)"),
+        "uses",
         _(
             "What will be looked at in the synthetic result gets more of the budget, and the reports answer in these "
             "words. Nothing more is spent. What you name here is public, and goes with the result."
-        )
+        ),
+        list(wizard().plain.get("uses") or []),
+        use_sentence,
+        _keep_of_all("uses"),
+        _use_form,
+        drop="drop_use",
     )
-    for i, use in enumerate(uses):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(f"{i + 1}. {frame.escape(use_sentence(use))}")
-        if right.button(_("Remove"), key=f"drop_use_{i}", help=_("Takes this use out of the description.")):
-            _retain([u for k, u in enumerate(uses) if k != i], _("The use is removed."))
+
+
+def _use_form(uses: list[Plain]) -> None:
     known = facts_of(wizard(), complete=False)[0]
     if known is None:
         st.caption(_("First correct what the red box says."))
@@ -574,14 +601,9 @@ def _uses(uses: list[Plain]) -> None:
     asked += _chosen(app_api.columns_for_uses(known), len(uses))
     new = [u for u in asked if u not in uses]
     for use in new:
-        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(use_sentence(use))))
-    if st.button(_("Add these uses"), key="add_uses", disabled=not new, icon=":material/add:"):
-        try:
-            app_api.with_uses(known, new)
-        except synth.SynthError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
-            return
-        _retain([*uses, *new], _("The uses are added."))
+        will_say(use_sentence(use))
+    if added(new, "add_uses", _("Add these uses"), lambda: app_api.with_uses(known, new)):
+        _keep_of_all("uses")([*uses, *new], _("The uses are added."))
 
 
 def _text(number: int) -> str:
@@ -632,10 +654,6 @@ def _chosen(known: Collection[str], number: int) -> list[Plain]:
     return [{"kind": kind, "columns": names, "weight": float(weight)}]
 
 
-def _retain(uses: list[Plain], notice: str) -> None:
-    intake.replace({**wizard().plain, "uses": uses or None}, notice)
-
-
 def use_sentence(use: Plain) -> str:
     """A use in words.
 
@@ -662,45 +680,29 @@ def use_sentence(use: Plain) -> str:
     return words if weight == 1 else _("{use}; weight {weight:g}").format(use=words, weight=weight)
 
 
-UNLISTED = Texts(
-    {
-        "": "an error: every cell has a line",
-        "zero": "none: such rows do not exist",
-        "open": "not published: anything",
-    }
-)
-
-
 def totals() -> None:
     """The totals there are, and a form for one more; of a table that stands alone."""
-    w = wizard()
-    if several(w):
+    if several(wizard()):
         return
-    totals = list(own(w).get("totals") or [])
-    frame.fold(_("Published totals (optional)"), "totals", lambda: _totals(totals))
-    if totals:
-        st.caption(ngettext("{n} table of totals.", "{n} tables of totals.", len(totals)))
-
-
-def _totals(totals: list[Plain]) -> None:
-    st.caption(
+    panel(
+        _("Published totals (optional)"),
+        "totals",
         _(
             "Counts that are printed already, such as the population by sex and age. The synthetic table agrees with "
             "them to the unit, and has as many rows as they count. They cost no budget, and the guarantee is given "
             "them: what they say of people is said already."
-        )
+        ),
+        list(own(wizard()).get("totals") or []),
+        totals_sentence,
+        _keep("totals"),
+        _totals_form,
+        drop="drop_totals",
     )
-    for i, one in enumerate(totals):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(f"{i + 1}. {frame.escape(totals_sentence(one))}")
-        if right.button(_("Remove"), key=f"drop_totals_{i}", help=_("Takes this table out of the description.")):
-            _totals_keep([t for k, t in enumerate(totals) if k != i], _("The table of totals is removed."))
-    if totals:
-        st.caption(frame.escape(free(effective_own(wizard()))))
-    _totals_form(totals)
 
 
 def _totals_form(totals: list[Plain]) -> None:
+    if totals:
+        st.caption(frame.escape(free(effective_own(wizard()))))
     sent = st.file_uploader(
         _("A table of totals (CSV)"),
         type=["csv"],
@@ -723,24 +725,19 @@ def _totals_form(totals: list[Plain]) -> None:
         key="totals_unlisted",
         help=_("What it means that a combination of values has no line in the file."),
     )
-    if st.button(_("Add these totals"), key="add_totals", disabled=sent is None, icon=":material/add:") and sent:
+    one: Plain = {}
+
+    def check() -> None:
         try:
-            text = sent.getvalue().decode("utf-8-sig", errors="replace")
-            one = {**app_api.totals_table(text, name=sent.name), "file": sent.name, "published": published}
-            one |= ({"rounded": int(base)} if base > 1 else {}) | ({"unlisted": unlisted} if unlisted else {})
-            plain = {**effective_own(wizard()), "totals": [*totals, one]}
-            app_api.totals_stated(synth.Schema.parse(plain, name="description", complete=False))
-        except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
-            return
+            text = sent.getvalue().decode("utf-8-sig", errors="replace")  # type: ignore[union-attr]
+            one.update(app_api.totals_table(text, name=sent.name), file=sent.name, published=published)  # type: ignore[union-attr]
+            one.update(({"rounded": int(base)} if base > 1 else {}) | ({"unlisted": unlisted} if unlisted else {}))
+            app_api.totals_stated(_parsed(totals=[*totals, one]))
         finally:
             intake.forget(sent)
-        _totals_keep([*totals, one], _("The table of totals is added."))
 
-
-def _totals_keep(totals: list[Plain], notice: str) -> None:
-    w = wizard()
-    intake.replace(with_own(w, {**own(w), "totals": totals or None}), notice)
+    if added(sent, "add_totals", _("Add these totals"), check):
+        _keep("totals")([*totals, one], _("The table of totals is added."))
 
 
 def totals_sentence(one: Plain) -> str:

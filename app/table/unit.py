@@ -139,7 +139,7 @@ def alone(most: int, *, described: bool = True) -> str:
     ).format(most=most)
     if not described:
         return result
-    way = _("Persons can keep their rows: say so on the page Describe, under the rows of one person.")
+    way = _("Persons can keep their rows: say so on the page The table, under the rows of one person.")
     return f"{result} {way}"
 
 

@@ -1,4 +1,4 @@
-"""The whole way on public rows, before anything is spent: what Review and Release would show, each marked."""
+"""The whole way on public rows, before anything is spent: what the result would show, each marked."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ import streamlit as st
 
 import synth
 from app.result import comparison
-from app.run import background, prior
-from app.session import access, charts, frame, state, words
+from app.run import prior
+from app.session import access, charts, frame, state, words, workers
 from app.session.state import lacks, ready, view, wizard
 from synth.languages import _
 
@@ -30,13 +30,14 @@ def page() -> None:
     w = wizard()
     if state.together(w) or not w.priors:
         st.info(
-            _("A preview needs something public like your table: name it on the page Describe."), icon=":material/info:"
+            _("A preview needs something public like your table: name it on the page The table."),
+            icon=":material/info:",
         )
         if w.table is not None and st.button(_("Go to Describe"), key="needs_describe", type="primary"):
-            st.switch_page(view("describe"))
+            st.switch_page(view("table"))
         return
-    if not ready(w)["run"]:
-        frame.needs("run", *lacks(w))
+    if not ready(w)["privacy"]:
+        frame.needs("privacy", *lacks(w))
         return
     st.warning(_(BANNER), icon=":material/preview:")
     st.caption(
@@ -63,12 +64,12 @@ def page() -> None:
     )
     if st.session_state.get("previewed") == choices:
         wanted = prior.preview(w)
-        background.then(
+        workers.then(
             [wanted], st.container(), lambda: _shown(*wanted.result()), about=_("Making the preview on public rows")
         )
     st.divider()
     if st.button(_("Back: Budget"), key="back_budget", icon=":material/arrow_back:"):
-        st.switch_page(view("budget"))
+        st.switch_page(view("privacy"))
 
 
 def _remember(choices: str) -> None:
@@ -76,7 +77,7 @@ def _remember(choices: str) -> None:
 
 
 def _shown(result: Any, out: str) -> None:
-    """What Review would show, and the pages."""
+    """What the comparison would show, and the pages."""
     st.markdown(
         _("Rows in the wrong place: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.").format(
             columns=100 * result.one_way_mean, pairs=100 * result.pairs_mean
@@ -99,14 +100,12 @@ def _shown(result: Any, out: str) -> None:
     with st.container(horizontal=True):
         labels = {"comparison": _("Comparison"), "report": _("Report"), "card": _("Card")}
         for key, name in PAGES.items():
-            st.download_button(
+            access.offer(
                 labels[key],
-                access.later(_bytes, Path(out) / name),
                 f"preview-{name}",
-                "text/html",
-                key=f"get_preview_{key}",
-                on_click="ignore",
-                icon=":material/download:",
+                f"get_preview_{key}",
+                _bytes,
+                Path(out) / name,
                 help=_("The page as a run would write it, marked as a preview."),
             )
 

@@ -31,6 +31,8 @@ STATES = Texts(
 )
 LEVELS, USUAL = ("0.05", "0.1", "0.2", "0.5", "1"), 0.2
 MOST_SHOWN = 20
+UNDER_WAY = ("waits", "held", "queued", "running")
+LOOK = 2.0  # seconds between looks at questions that are under way
 FEW = 3  # terms of which each has a column
 THOUSAND = 1000  # from which on a figure is shown whole
 
@@ -58,6 +60,16 @@ def page() -> None:
         st.info(_("Nothing was asked yet."), icon=":material/info:")
     for a in result[:MOST_SHOWN]:
         _asked(a)
+    states = {a.name: a.state() for a in result}
+    if set(states.values()) & set(UNDER_WAY):
+        _watch(states)
+
+
+@st.fragment(run_every=LOOK)
+def _watch(states: dict[str, str]) -> None:
+    """Draws the page again once a question stands otherwise."""
+    if {a.name: a.state() for a in asking.seen()} != states:
+        st.rerun()
 
 
 def _ask() -> None:
@@ -386,26 +398,10 @@ def _answer(a: asking.Asked) -> None:
         ).format(epsilon=card["epsilon"], delta=words.small(card["delta"]))
     )
     with st.container(horizontal=True):
-        for key, made, name, kind, label in (
-            (
-                "get_answer_",
-                access.later(asking.part, a, app_api.ANSWER),
-                app_api.ANSWER,
-                "application/json",
-                _("Answer with its card (.json)"),
-            ),
-            ("get_page_", access.later(asking.page, a), "answer.html", "text/html", _("Page (.html)")),
-        ):
-            st.download_button(
-                label,
-                made,
-                name,
-                kind,
-                key=f"{key}{a.name}",
-                on_click="ignore",
-                icon=":material/download:",
-                help=_("Noisy figures alone: it may be shared."),
-            )
+        said = _("Noisy figures alone: it may be shared.")
+        key = f"get_answer_{a.name}"
+        access.offer(_("Answer with its card (.json)"), app_api.ANSWER, key, asking.part, a, app_api.ANSWER, help=said)
+        access.offer(_("Page (.html)"), "answer.html", f"get_page_{a.name}", asking.page, a, help=said)
 
 
 def _within(name: str, said: dict[str, Any]) -> str:

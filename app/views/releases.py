@@ -27,14 +27,14 @@ def page() -> None:
             st.markdown(
                 frame.escape(frame.sentence(f"{phrase(about['meaning'])}; {phrase(about['relation_in_words'])}"))
             )
-            st.download_button(
+            access.offer(
                 _("Download the bundle (.zip)"),
-                access.later(export.packed, job, place, "take_released"),
                 f"release-{i + 1}.zip",
-                "application/zip",
-                key=f"take_{i}",
-                on_click="ignore",
-                icon=":material/download:",
+                f"take_{i}",
+                export.packed,
+                job,
+                place,
+                "take_released",
                 help=_("Table, description, card, report, release and model."),
             )
 

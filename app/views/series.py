@@ -58,16 +58,16 @@ def _plan() -> None:
         )
     )
     w = wizard()
-    if ready(w)["budget"] and st.button(
+    if ready(w)["privacy"] and st.button(
         _("Use epsilon {each:.4g} for this run").format(each=plan.each),
         key="use_wave",
         icon=":material/check:",
-        help=_("It becomes the epsilon on the page Budget."),
+        help=_("It becomes the epsilon on the page Privacy and accuracy."),
     ):
         w.epsilon = plan.each
         for name in ("epsilon_number", "epsilon_slider"):
             st.session_state.pop(name, None)
-        st.switch_page(view("budget"))
+        st.switch_page(view("privacy"))
 
 
 def _waves() -> list[Any]:

@@ -9,8 +9,7 @@ import typer
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
-    from synth.schema.table import Schema
-    from synth.sources.formats.text_table import Table
+    from synth.sources.drafting import Described
 
 NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "point": ".", "space": " ", "apostrophe": "'"}
 
@@ -68,12 +67,12 @@ def formats(texts: Sequence[str] | None) -> dict[str, str]:
     return result
 
 
-def tell_reading(rows: "Table", schema: "Schema") -> None:
+def tell_reading(made: "Described") -> None:
     """One line on stderr: how the file was read, and what to do if that is wrong."""
-    if rows.dialect is None:
+    if made.read_as is None:
         return
-    result = schema.dialect or rows.dialect
-    plain = "" if schema.dialect else " (the plain way, which needs no dialect)"
+    result = made.schema.dialect or made.read_as
+    plain = "" if made.schema.dialect else " (the plain way, which needs no dialect)"
     print(
         f"read as {result.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
         file=sys.stderr,

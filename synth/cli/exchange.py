@@ -17,10 +17,7 @@ from synth.errors import UsageError
 
 if TYPE_CHECKING:
     from synth.schema.codebook import CodeBook
-    from synth.schema.related_names import Reference
-    from synth.schema.sdv_related import ExchangedTables
-    from synth.schema.table import Schema
-    from synth.sources.draft_related import DraftedTables, Wanted
+    from synth.sources.draft_related import DraftedTables
 
 CodesOpt = Annotated[list[str] | None, typer.Option("--codes", help="COL=FILE.csv, the column's code book; repeat.")]
 OutOpt = Annotated[Path, typer.Option("--out", help="Where to write the schema; replaced if it exists.")]
@@ -38,23 +35,6 @@ def code_books(codes: Sequence[str] | None) -> "dict[str, CodeBook]":
             raise UsageError(f"--codes {part}: write COL=FILE.csv, once for each column")
         books[name] = codebook.load_codes(file)
     return books
-
-
-def keys(texts: Sequence[str] | None) -> "list[Reference]":
-    """What --key says. Errors: UsageError."""
-    from synth.schema.related_names import Reference
-
-    results = []
-    for text in texts or ():
-        sides = [side.partition(".") for side in text.split("=")]
-        if len(sides) != 2 or not all(table and columns for table, _, columns in sides):
-            raise UsageError(f"--key {text}: write CHILD.COLUMN=PARENT.COLUMN, several columns with + between")
-        (child, _, own), (parent, _, theirs) = sides
-        columns, others = tuple(own.split("+")), tuple(theirs.split("+"))
-        if len(columns) != len(others):
-            raise UsageError(f"--key {text}: {len(columns)} columns of {child} and {len(others)} of {parent}")
-        results.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
-    return results
 
 
 def bounds(texts: Sequence[str] | None) -> dict[str, int]:
@@ -106,107 +86,32 @@ def schema_import(
     Facts that the metadata lack stay absent, or are drafted with --table.
     """
     from synth.pipeline.learn_schema import lacking
-    from synth.schema import codebook, sdv_metadata, sdv_related
-    from synth.sources.draft_related import Wanted
+    from synth.schema.sdv_metadata import read_sdv
+    from synth.sources.draft_related import DraftedTables, Wanted
+    from synth.sources.drafting import imported
 
-    books, codes_missing = code_books(codes), names(missing)
-    plain, called = sdv_metadata.read_sdv(metadata), f"metadata {metadata}"
     word: dict[str, Any] = {"assume_public": assumed(assume_public), "because": reasons(reason)}
-    if sdv_related.is_related(plain) and table_name is None:
-        stated = sdv_related.from_sdv_related(plain, name=called)
-        wanted = Wanted(root=root, public=public or (), most_children=bounds(most_children))
-        there = table is not None or source is not None
-        of_several = _tables_drafted(stated, wanted, table, source, codes_missing) if there else _stated(stated, wanted)
-        tell([*stated.notes, *of_several.notes])
-        write_tables(of_several, out, "imported", **word)
+    made = imported(
+        read_sdv(metadata),
+        table,
+        source,
+        table_name=table_name,
+        books=code_books(codes),
+        missing=names(missing),
+        wanted=Wanted(root=root, public=public or (), most_children=bounds(most_children)),
+        name=f"metadata {metadata}",
+    )
+    if isinstance(made, DraftedTables):
+        tell(made.notes)
+        write_tables(made, out, "imported", **word)
         return
-    result = sdv_metadata.from_sdv(plain, table_name=table_name, name=called)
-    booked = codebook.with_books(result.schema, books, missing=codes_missing)
-    if table is not None:
-        drafted = _drafted(booked.schema, table, source, codes_missing)
-        booked = codebook.with_books(drafted, books, missing=codes_missing)  # what the book says stands
-    tell([*result.notes, *booked.notes])
-    facts = vouch({"": booked.schema}, **word)[""]
+    dialects.tell_reading(made)
+    tell(made.notes)
+    facts = vouch({"": made.schema}, **word)[""]
     if absent := lacking(facts):
         tell([f"no bounds or categories yet: {', '.join(absent)}: state them, draft them with --table, or learn them"])
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns imported: {out}")
-
-
-def _drafted(stated: "Schema", table: Path, source: str | None, missing: list[str]) -> "Schema":
-    from synth.schema import sdv_metadata
-    from synth.sources import named_databases
-    from synth.sources.draft_schema import draft
-
-    rows, notes = named_databases.whole(table, source, columns=list(stated.columns))
-    rows = rows.only(list(stated.columns))
-    drafted = draft(rows, missing=missing, **sdv_metadata.kinds(stated))
-    merged = sdv_metadata.merge(stated, drafted.schema)
-    dialects.tell_reading(rows, merged.schema)
-    tell([*notes, *drafted.suggestions, *merged.notes])
-    return merged.schema
-
-
-def _stated(exchanged_tables: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
-    """What the metadata say; bounds that nobody states stay absent. Errors: UsageError."""
-    from synth.schema.related_names import tree
-    from synth.sources.draft_related import DraftedTables, check
-
-    if wanted.public:
-        raise UsageError(
-            "--public: the categories of a reference are the public table's keys, which must be read; "
-            "name the tables with --table"
-        )
-    check({t: list(s.columns) for t, s in exchanged_tables.tables.items()}, wanted)
-    made = tree(list(exchanged_tables.tables), exchanged_tables.references, public=(), root=wanted.root)
-    keys = [
-        {
-            "parent": k.parent,
-            "child": k.child,
-            "columns": list(k.columns),
-            **({"parent_columns": list(k.parent_columns)} if k.parent_columns != k.columns else {}),
-            **({"most_children": most[k.child]} if k.child in (most := wanted.most_children or {}) else {}),
-        }
-        for k in made.keys
-    ]
-    notes = [
-        f"{k['child']}: most_children is to be stated, how many rows of one row of {k['parent']} are kept "
-        f"(--most-children {k['child']}=N)"
-        for k in keys
-        if "most_children" not in k
-    ]
-    tables = {t: s for t, s in exchanged_tables.tables.items() if t not in made.aside}
-    plain: dict[str, Any] = {"keys": keys, **({"open": made.open} if made.open else {})}
-    return DraftedTables(tables=tables, plain=plain, notes=notes)
-
-
-def _tables_drafted(
-    exchanged_tables: "ExchangedTables", wanted: "Wanted", table: Path | None, source: str | None, missing: list[str]
-) -> "DraftedTables":
-    """The metadata's facts, and what they do not say drafted from rows."""
-    from synth.schema import sdv_metadata, sdv_related
-    from synth.sources.draft_related import draft_related, in_database, in_folder
-    from synth.sources.formats.text_table import Table
-
-    reported = in_folder(table) if table is not None else in_database(str(source))
-    sdv_related.check_kinds(exchanged_tables.tables, reported.headers)
-
-    def rows(name: str) -> tuple[Table, list[str]]:
-        whole, notes = reported.rows(name)
-        return whole.only(list(exchanged_tables.tables[name].columns)), notes
-
-    options = {t: {**sdv_metadata.kinds(s), "missing": missing} for t, s in exchanged_tables.tables.items()}
-    headers = {t: list(s.columns) for t, s in exchanged_tables.tables.items()}
-    drafted = draft_related(headers, rows, replace(wanted, options=options), declared=exchanged_tables.references)
-    tables, notes = {}, list(drafted.notes)
-    referring = {r for p in drafted.plain.get("public", {}).values() for r in p["referred_by"]}
-    for name, schema in drafted.tables.items():
-        stated = exchanged_tables.tables[name]
-        retained = {n: schema.columns[n] if f"{name}.{n}" in referring else c for n, c in stated.columns.items()}
-        merged = sdv_metadata.merge(stated.model_copy(update={"columns": retained}), schema)
-        tables[name] = merged.schema.model_copy(update={"unit": None, "unit_source": None})
-        notes += [f"{name}: {line}" for line in merged.notes]
-    return replace(drafted, tables=tables, notes=notes)
 
 
 def schema_export(

@@ -1,8 +1,7 @@
 """`synth schema`: draft and check the public facts of a table."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +12,6 @@ from synth.cli.exchange import (
     CodesOpt,
     bounds,
     code_books,
-    keys,
     schema_codes,
     schema_export,
     schema_import,
@@ -49,9 +47,6 @@ from synth.cli.options import (
 from synth.cli.rights import SeparateOpt, audience
 from synth.cli.vouching import formed, vouch
 from synth.errors import UsageError
-
-if TYPE_CHECKING:
-    from synth.sources.draft_related import DraftedTables, Wanted
 
 TablesArg = Annotated[
     Path | None,
@@ -103,10 +98,8 @@ def schema_init(
 
     A folder of tables or a whole database gives a schema of related tables.
     """
-    from synth.schema import codebook
-    from synth.sources import named_databases
+    from synth.sources import drafting
     from synth.sources.draft_related import Wanted, is_folder_of_tables
-    from synth.sources.draft_schema import draft
 
     kinds: dict[str, Any] = {
         "categorical": names(categorical),
@@ -122,18 +115,23 @@ def schema_init(
     if table is None or (source is None and is_folder_of_tables(table)):
         _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
         wanted = Wanted(
-            root=root, public=public or (), keys=keys(key), most_children=bounds(most_children), dataset=dataset
+            root=root,
+            public=public or (),
+            keys=drafting.references(key or ()),
+            most_children=bounds(most_children),
+            dataset=dataset,
         )
-        drafted = _of_several(table, source, stated, wanted, kinds, common)
+        drafted = drafting.described_tables(table, source, wanted=wanted, stated=stated, kinds=kinds, **common)
+        tell(drafted.notes)
         write_tables(drafted, out, "drafted", forms=patterns(pattern), **word)
         return
     _none_of(several, "is of related tables, a folder with a file for each")
-    books = code_books(codes)
-    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
-    coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
-    draft_of = draft(
-        rows,
-        **{**kinds, "categorical": [*kinds["categorical"], *coded]},
+    made = drafting.described(
+        table,
+        source,
+        stated=stated,
+        books=code_books(codes),
+        kinds=kinds,
         target=target,
         dataset=dataset,
         formats=dialects.formats(formats),
@@ -142,40 +140,11 @@ def schema_init(
         max_rows=max_rows,
         **common,
     )
-    dialects.tell_reading(rows, draft_of.schema)
-    booked = codebook.with_books(draft_of.schema, books, missing=names(missing))
-    tell([*notes, *draft_of.suggestions, *booked.notes])
-    facts = vouch(formed({"": booked.schema}, patterns(pattern)), **word)[""]
+    dialects.tell_reading(made)
+    tell(made.notes)
+    facts = vouch(formed({"": made.schema}, patterns(pattern)), **word)[""]
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
-
-
-def _of_several(
-    table: Path | None,
-    source: str | None,
-    stated: "dict[str, str | None]",
-    wanted: "Wanted",
-    kinds: dict[str, list[str]],
-    common: dict[str, Any],
-) -> "DraftedTables":
-    """Drafts a folder of tables, or a database. Errors: UsageError, InputError."""
-    from synth.sources.draft_related import draft_related, in_database, in_folder
-
-    if table is None and source is None:
-        raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
-    reported = in_folder(table, stated=stated) if table else in_database(str(source))
-    options: dict[str, dict[str, Any]] = {t: dict(common) for t in reported.headers}
-    for option, named in kinds.items():
-        for name in named:
-            owner, point, column = name.partition(".")
-            if not (point and column):
-                raise UsageError(f"--{option.rstrip('_')} {name}: of related tables write TABLE.COLUMN")
-            options.setdefault(owner, {}).setdefault(option, []).append(column)
-    drafted = draft_related(
-        reported.headers, reported.rows, replace(wanted, options=options), declared=reported.declared
-    )
-    tell(drafted.notes)
-    return drafted
 
 
 def _none_of(options: dict[str, Any], why: str) -> None:
@@ -195,8 +164,7 @@ def schema_check(
     """Check a schema, and list what nobody has confirmed yet."""
     from synth.schema import dataset as datasets
     from synth.schema.table import read
-    from synth.sources import named_databases
-    from synth.sources.related_tables import allowed_empty, places
+    from synth.sources.drafting import check_tables
 
     plain = read(schema)
     left = plain.get("open") if datasets.is_related(plain) else None
@@ -204,12 +172,7 @@ def schema_check(
         tell([f"to be decided: {line}" for line in left])
     facts = datasets.parse_any(plain, name=f"schema {schema}")
     if table is not None or (source is not None and facts.several):
-        there = (
-            places(table, facts, source) if facts.several else {facts.root: named_databases.place(table or "", source)}
-        )
-        for name, place in there.items():
-            with allowed_empty(facts, name):
-                place.under(facts.tables[name]).check_form(list(facts.tables[name].columns))
+        check_tables(facts, table, source)
     waiting, columns = facts.unconfirmed(), {n: len(s.columns) for n, s in facts.tables.items()}
     if as_json and facts.several:
         keyed = [k.model_dump(mode="json", exclude_none=True) for k in facts.keys]

@@ -138,7 +138,7 @@ def chromium(errors: list[str]) -> Iterator[Callable]:
             page.set_default_timeout(PATIENCE)
             page.add_init_script(COUNT)
             page.goto(url)
-            return there(page, "Data")
+            return there(page, "The table")
 
         yield opened
 
@@ -216,10 +216,19 @@ def there(page, heading: str):
 
 
 def soonest(page) -> None:
-    """On the page Method the one that is done soonest: for walks that are about none."""
+    """Of the methods the one that is done soonest: for walks that are about none."""
+    unfold(page, "Experts: what is hidden")
     page.get_by_test_id("stSelectbox").filter(has_text="Method").locator("input").first.fill("independent")
     page.get_by_role("option", name=re.compile("^independent")).first.click()
     page.get_by_text("keeps no relations between columns").first.wait_for()
+    page.wait_for_function(IDLE, polling=100)
+
+
+def send(page, file: Path | dict) -> None:
+    """Uploads a table, which is taken as soon as it is there."""
+    field = page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV")
+    field.locator("input[type=file]").set_input_files(file)
+    page.get_by_text("Chosen:").wait_for()
     page.wait_for_function(IDLE, polling=100)
 
 

@@ -1,9 +1,7 @@
 """The application under test: the entry script itself, with a ledger and a home of its own."""
 
-import gc
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from streamlit import config
@@ -11,8 +9,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app.run import forecast
-from app.session import aside, frame
-from app.table import intake
+from app.session import frame
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which is read by a server alone
@@ -21,28 +18,16 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 
 @pytest.fixture(autouse=True)
-def helpers(monkeypatch):
-    """The helpers beside the server stay for the next test: each takes seconds to start. ``test_forecast`` has their
-    ends."""
-    for helper in (aside.planner, aside.runner):
-        monkeypatch.setattr(helper, "rest", lambda: None)
-    monkeypatch.setattr(forecast, "ASKED_FIRST", (0.05, 10.0, 1.0))  # of its eight points, which take seconds
-    asked = aside.worker.ask
-    monkeypatch.setattr(aside.worker, "ask", lambda *reported, **named: asked(*reported, **{**named, "keep": True}))
-
-
-@pytest.fixture(autouse=True)
-def uploads_of_now(monkeypatch):
-    """An upload is looked for among what is new, and not among all libraries and tests of the suite; that it is found
-    among those too is a test of ``test_intake``."""
-    monkeypatch.setattr(intake, "garbage", SimpleNamespace(everything=gc.get_objects, freeze=lambda: None))
+def short(monkeypatch):
+    """Curves of three points in place of eight, which take seconds; ``test_forecast`` has that they span the rest."""
+    monkeypatch.setattr(forecast, "ASKED_FIRST", (0.05, 10.0, 1.0))
 
 
 @pytest.fixture(autouse=True)
 def unfolded(monkeypatch):
     """Panels stand open, so that tests reach what is in them; ``test_release`` has that a closed one holds nothing."""
-    fold, costly = frame.fold, "encoded_open"
-    monkeypatch.setattr(frame, "fold", lambda label, key, draw, **_: fold(label, key, draw, expanded=key != costly))
+    fold = frame.fold
+    monkeypatch.setattr(frame, "fold", lambda label, key, draw, **_: fold(label, key, draw, expanded=True))
 
 
 @pytest.fixture

@@ -43,24 +43,28 @@ def sample(start):
     return at.button(key="use_sample").click().run()
 
 
+def uploader(at, label: str):
+    """The field for files whose label begins so."""
+    return next(u for u in at.file_uploader if u.label.startswith(label))
+
+
 def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv", rows: int = 10_000):
-    """The page Describe with this table; ``rows``: about how many there are, as the steward would say on Budget."""
-    at.file_uploader[0].set_value((name, content, "text/csv"))
+    """The page The table with this one; ``rows``: about how many there are, as the steward would say."""
     if schema is not None:
-        at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
+        given = ("people.schema.json", json.dumps(schema).encode(), "application/json")
+        uploader(at, "Description").set_value(given)
+    uploader(at, "Table").set_value((name, content, "text/csv"))
     at.run()
-    at.button(key="load").click().run()
     if rows and "wizard" in at.session_state:
         at.session_state["wizard"].rows = rows
     return at
 
 
 def to_run(at, method: str = "independent"):
-    """The page Run, reached by its buttons, by a method that is done at once where the test is about none."""
+    """The page Privacy and accuracy, reached by its button, by a method that is done at once where the test is about
+    none."""
     at.session_state["wizard"].method = method
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
-    return at
+    return at.button(key="onward").click().run()
 
 
 def charged(at, *, rows: int) -> None:
@@ -85,7 +89,7 @@ def refitted(at):
     limit = time.monotonic() + 90
     while at.session_state["wizard"].refit is not None:
         assert time.monotonic() < limit, "the fit does not end"
-        assert at.title[0].value == "Review"
+        assert at.title[0].value == "The result"
         assert "Charges the budget" not in said(at)
         time.sleep(0.3)
         at.run()
@@ -110,7 +114,7 @@ SCHEMA = {
 
 
 def ended(at, seconds: float = 90):
-    """The page once the run has ended: looked at meanwhile, and then until it says so, as the browser does."""
+    """The page once the run has ended, the result where it is done: looked at meanwhile, as the browser does."""
     limit = time.monotonic() + seconds
     assert not at.run().exception
     if w := at.session_state["wizard"].job:
@@ -122,7 +126,7 @@ def ended(at, seconds: float = 90):
 
 
 def downloads(at) -> set:
-    return {d.proto.label for d in at.get("download_button")}
+    return {"bundle" if "get_zip" in d.proto.id else d.proto.label for d in at.get("download_button")}
 
 
 FILE = """

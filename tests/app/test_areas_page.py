@@ -35,7 +35,7 @@ def test_a_level_is_taken_in_shown_and_taken_out(start, people):
     }
     assert "Each area of city lies within one of team, as listed" in said(at)
     assert "- a\n  - Rome\n- b\n" in said(at)
-    at.button(key="drop_within_city").click().run()
+    at.button(key="drop_within_0").click().run()
     assert "within" not in at.session_state["wizard"].plain["columns"]["city"]
 
 

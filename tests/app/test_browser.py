@@ -2,6 +2,7 @@
 speak, the keyboard reaches the way on. Skipped where Chromium or playwright is not installed."""
 
 import gzip
+import re
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from tests.app.browser import (
     environment,
     press,
     relay,
+    send,
     server,
     soonest,
     there,
@@ -87,35 +89,32 @@ def house(tmp_path_factory):
 
 
 def to_run(page) -> None:
-    press(page, "Use the sample table", "Describe")
-    for step in ("Budget", "Method", "Run"):
-        press(page, f"Next: {step}", step)
+    page.get_by_role("button", name="Use the sample table").click()
+    press(page, "Next: Privacy and accuracy", "Privacy and accuracy")
 
 
-def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_connection_broke(house, tmp_path):
+def test_from_a_started_server_to_an_opened_bundle_in_four_clicks_though_the_connection_broke(house, tmp_path):
     """The browser talks through a relay, which is cut while the run goes on; a cut is told on the console."""
     home, port, opened, errors = house
     with relay(port) as cut:
         page = opened(with_token(cut.port), accept_downloads=True, **WIDE)
         to_run(page)
-        page.get_by_role("button", name="Spend epsilon").click()
+        page.get_by_role("button", name="make the table").click()
         page.get_by_role("button", name="Cancel the run").wait_for()
         assert errors == [], "nothing on the console up to here"
         cut.off()
         page.get_by_text("Connection error").or_(page.get_by_text("Connecting")).first.wait_for()
         cut.on()
-        page.get_by_role("button", name="Next: Review").click()
-        there(page, "Review")
+        there(page, "The result")
         errors.clear()  # the cut and the tries to connect again
-        press(page, "Next: Release", "Release")
         with page.expect_download() as download:
-            page.get_by_role("button", name="Everything (.zip)").click()
+            page.get_by_role("button", name=re.compile(r"^Download .*\.zip$")).click()
         download.value.save_as(tmp_path / "release.zip")
         deeds = page.evaluate("deeds")
         assert errors == []
         page.context.close()
     errors.clear()  # of the relay's end
-    assert 0 < deeds["click"] <= 10, deeds
+    assert 0 < deeds["click"] <= 4, deeds
     assert deeds["keydown"] == 0, "there is nothing to type"
     assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [1], "nothing was started twice"
     with zipfile.ZipFile(tmp_path / "release.zip") as archive:
@@ -145,9 +144,11 @@ def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_p
     (tmp_path / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
     page = opened(with_token(port), **WIDE)
     page.get_by_text("1MB per file").first.wait_for()
-    page.locator("input[type=file]").first.set_input_files(tmp_path / "large.csv")
+    page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV").locator("input[type=file]").set_input_files(
+        tmp_path / "large.csv"
+    )
     page.get_by_text("must be 1.0MB or smaller").wait_for()
-    assert page.get_by_role("button", name="Load this table").is_disabled()
+    assert page.get_by_text("Chosen:").count() == 0
     page.context.close()
     assert errors == []
 
@@ -159,31 +160,28 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     looked_at(page, "data")
     assert reached_by_tab(page, "Use the sample table")
     page.keyboard.press("Enter")
-    for step, following in zip(("Describe", "Budget", "Method"), ("Budget", "Method", "Run"), strict=True):
-        looked_at(there(page, step), step.lower())
-        if step == "Budget":
-            page.get_by_role("spinbutton").first.press("F1")
-            page.get_by_test_id("stTooltipContent").get_by_text("to type in").wait_for()
-        if step == "Method":
-            soonest(page)
-        assert reached_by_tab(page, f"Next: {following}"), step
-        page.keyboard.press("Enter")
-    looked_at(there(page, "Run"), "run")
-    assert reached_by_tab(page, "Spend epsilon")
+    page.get_by_role("button", name="Next: Privacy").wait_for()
+    looked_at(page, "table")
+    assert reached_by_tab(page, "Next: Privacy and accuracy")
+    page.keyboard.press("Enter")
+    looked_at(there(page, "Privacy and accuracy"), "privacy")
+    page.get_by_role("spinbutton").first.press("F1")
+    page.get_by_test_id("stTooltipContent").get_by_text("to type in").wait_for()
+    soonest(page)
+    assert reached_by_tab(page, "make the table")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Cancel the run").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()
+    page.get_by_text("cancelled").or_(page.get_by_role("heading", name="The result", exact=True)).first.wait_for()
     page.wait_for_function(IDLE, polling=100)
-    if not page.get_by_role("button", name="Next: Review").count():
-        page.get_by_role("button", name="Spend epsilon").click()
-    page.get_by_role("button", name="Next: Review").click()
-    there(page, "Review").get_by_role("button", name="Show the comparison").click()
+    if not page.get_by_role("heading", name="The result", exact=True).count():
+        page.get_by_role("button", name="make the table").click()
+    there(page, "The result").get_by_role("button", name=re.compile(r"^Download .*\.zip$")).wait_for()
+    looked_at(page, "result")
+    assert reached_by_tab(page, ".zip")
+    page.get_by_role("button", name="Show the comparison").click()
     page.get_by_role("tab", name="Pairs", exact=True).click()
-    looked_at(page, "review")
-    press(page, "Next: Release", "Release")
-    looked_at(page, "release")
-    assert reached_by_tab(page, "Everything (.zip)")
+    looked_at(page, "compared")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
     unfold(there(page, "Ledger"), "What all runs on a dataset cost together")
     page.get_by_role("button", name="Work it out").click()
@@ -204,16 +202,13 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
     url = f"http://127.0.0.1:{port}"
     with server(home, port) as process:
         page = opened(with_token(port), **WIDE)
-        page.locator("input[type=file]").first.set_input_files(home / "people.csv")
-        page.get_by_test_id("stFileChipName").wait_for()
-        page.wait_for_function(IDLE, polling=100)
-        press(page, "Load this table", "Describe")
-        page.get_by_test_id("stSidebarNavLink").filter(has_text="Data").click()
-        to_run(there(page, "Data"))
-        page.get_by_role("button", name="Spend epsilon").dblclick()  # the second click is that of a person in doubt
+        send(page, home / "people.csv")
+        page.get_by_role("button", name="Another table").click()
+        to_run(page)
+        page.get_by_role("button", name="make the table").dblclick()  # the second click is that of a person in doubt
         page.get_by_role("button", name="Cancel the run").wait_for()
         page.reload()
-        there(page, "Run").get_by_text("Went on with the last table").wait_for()
+        there(page, "Privacy and accuracy").get_by_text("Went on with the last table").wait_for()
         page.get_by_role("button", name="Cancel the run").or_(page.get_by_role("button", name="Spend")).first.wait_for()
         other = page.context.new_page()
         other.goto(url)
@@ -226,14 +221,14 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         page = opened(with_token(port), viewport={"width": 390, "height": 844}, color_scheme="dark")
         page.get_by_text("Tables of earlier visits (2)").wait_for()
         page.get_by_role("button", name="Watch it").or_(page.get_by_role("button", name="Open it")).click()
-        page.get_by_role("button", name="Next: Review").or_(page.get_by_role("heading", name="Downloads")).wait_for()
+        there(page, "The result").get_by_role("button", name=re.compile(r"^Download .*\.zip$")).wait_for()
         wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert wide <= 390, "nothing sticks out of a narrow screen"
         page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
         there(page, "Ledger").get_by_text("epsilon 1 of 3 spent in 1 run").wait_for()
         page.goto(f"{url}/run")
-        spend = there(page, "Run").get_by_role("button", name="Spend epsilon")
+        spend = there(page, "Privacy and accuracy").get_by_role("button", name="make the table")
         page.wait_for_function(IDLE, polling=100)
         spend.click()
         page.get_by_role("button", name="Cancel the run").wait_for()
@@ -254,10 +249,11 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     with gzip.open(SAMPLE, "rt", encoding="utf-8") as rows:
         older.write_text("".join(line for i, line in enumerate(rows) if i < 1200), encoding="utf-8")
     page = opened(with_token(port), **WIDE)
-    press(page, "Use the sample table", "Describe")
+    page.get_by_role("button", name="Use the sample table").click()
     before = [t.runs for t in Ledger(home / "ledger.sqlite").summary()]
     unfold(page, "Name something public (optional)")
-    page.locator("input[type=file]").first.set_input_files(older)
+    field = page.get_by_test_id("stFileUploader").filter(has_text="Public table")
+    field.locator("input[type=file]").set_input_files(older)
     page.get_by_text("yearbook.csv").first.wait_for()
     for name, reported in (("Why is it public?", "printed in the yearbook"), ("Who vouches for it?", "the office")):
         page.get_by_role("textbox", name=name).fill(reported)
@@ -265,22 +261,19 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
         page.wait_for_function(IDLE, polling=100)
     page.get_by_role("button", name="Use it as prior knowledge").click()
     page.get_by_text("1,199 rows").wait_for()
-    looked_at(page, "Describe-prior")
-    press(page, "Next: Budget", "Budget")
+    looked_at(page, "table-prior")
+    press(page, "Next: Privacy and accuracy", "Privacy and accuracy")
     page.get_by_text("of the rows will be in the wrong place").wait_for()
-    looked_at(page, "Budget-prior")
+    looked_at(page, "privacy-prior")
     press(page, "Preview on public rows", "Preview")
     page.get_by_role("button", name="Make the preview").click()
     page.get_by_text("Rows in the wrong place").wait_for()
     looked_at(page, "Preview")
     assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == before, "nothing was charged"
-    press(page, "Back: Budget", "Budget")
-    for step in ("Method", "Run"):
-        press(page, f"Next: {step}", step)
-    page.get_by_role("button", name="Spend epsilon").click()
-    press(page, "Next: Review", "Review")
-    page.get_by_text("of the estimate").wait_for()
-    looked_at(page, "Review-prior")
+    press(page, "Back: Budget", "Privacy and accuracy")
+    page.get_by_role("button", name="make the table").click()
+    there(page, "The result").get_by_text("of the estimate").wait_for()
+    looked_at(page, "result-prior")
     page.get_by_role("link", name="Series").click()
     there(page, "Series")
     looked_at(page, "Series")

@@ -40,19 +40,19 @@ def taken(at):
 
 def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     at = taken(start())
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert list(at.data_editor[0].value["column"]) == ["age", "team"]
     charged(at, rows=240)
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)
     assert job.status().state == "done", job.status().message
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
-    at.switch_page(view("review")).run()
+    at.switch_page(view("result")).run()
     at.button(key="compare").click().run()
     assert not at.error
     assert "SDMetrics" in said(at)
     assert not list(stored.folder().glob("copy-*")), "the copy for the comparison is gone"
-    at.switch_page(view("release")).run()
+    at.switch_page(view("result")).run()
     at.number_input(key="out_rows").set_value(77).run()
     at.button(key="out_write").click().run()
     assert "77 synthetic rows are in" in said(at)
@@ -92,7 +92,7 @@ def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
     assert [p.name for p in stored.mounted()] == ["parts", "0.parquet", "1.parquet"]
     at.selectbox(key="server_file").set_value(parts).run()
     at.button(key="use_file").click().run()
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert json.loads(next(stored.folder().glob("*/wizard.json")).read_text())["label"] == "parts"
 
 
@@ -116,7 +116,7 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     at.selectbox(key="source").set_value(synth.app_api.databases.databases()[0]).run()
     at.button(key="list_tables").click().run()
     at.button(key="use_tables").click().run()
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert "stays belongs to patients by pid" in said(at)
     next(n for n in at.number_input if n.key.startswith("most_")).set_value(3).run()
     at.text_input(key="dataset").set_value("clinic").run()
@@ -124,9 +124,7 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     at.button(key="onward").click().run()
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == 300
-    at.button(key="onward").click().run()
     at.radio(key="joined_method").set_value("independent").run()
-    at.button(key="onward").click().run()
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)
@@ -134,7 +132,7 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     assert set(job.result()["num_rows"]) == {"patients", "stays"}
     assert job.request()["method"] == "independent"
     assert synth.Ledger().summary("clinic")[0].epsilon == 1.0
-    at.switch_page(view("review")).run()
+    at.switch_page(view("result")).run()
     at.button(key="compare").click().run()
     assert not at.error
     assert "Across tables" in [s.value for s in at.subheader]

@@ -1,17 +1,14 @@
 """Ways in: Excel, files on the server, SDV metadata, code books; and facts that are edited or learnt."""
 
-import gc
 import io
 import json
 
 import pandas as pd
 import pytest
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
-from app.session import garbage
 from app.table import intake, stored
-from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload
+from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload, uploader
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
@@ -21,37 +18,27 @@ def plain(at) -> dict:
     return at.session_state["wizard"].plain
 
 
-def uploader(at, label: str):
-    return next(u for u in at.file_uploader if u.label.startswith(label))
-
-
 def test_an_excel_workbook_is_taken(start, people):
     out = io.BytesIO()
     pd.read_csv(io.BytesIO(people)).to_excel(out, index=False)
     at = upload(start(), out.getvalue(), name="people.xlsx")
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert plain(at)["columns"]["age"]["type"] == "integer"
 
 
-def test_an_upload_is_out_of_memory_before_a_second_process_reads_it(start, people, monkeypatch):
-    """Also one that came while the server loaded its libraries, which the collector passes over from then on."""
-    real, held = stored.draft, []
+def test_an_upload_is_out_of_the_servers_memory_before_a_second_process_reads_it(start, people, monkeypatch):
+    real, closed = intake.drafted, []
 
     def watched(*arguments, **named):
-        gc.unfreeze()
-        held.append([u.name for u in gc.get_objects() if type(u) is UploadedFile and not u.closed])
+        closed.extend(u.closed for u in held)
         return real(*arguments, **named)
 
-    monkeypatch.setattr(stored, "draft", watched)
-    monkeypatch.setattr(intake, "garbage", garbage)
-    at = start()
-    at.file_uploader[0].set_value(("people.csv", people, "text/csv")).run()
-    at.run()  # from here on the memory of the last run holds the upload too
-    assert any(type(u) is UploadedFile and not u.closed for u in gc.get_objects())
-    garbage.freeze()
-    at.button(key="load").click().run()
-    assert at.title[0].value == "Describe"
-    assert held == [[]]
+    keep, held = stored.keep, []
+    monkeypatch.setattr(stored, "keep", lambda source, *rest: held.append(source) or keep(source, *rest))
+    monkeypatch.setattr(intake, "drafted", watched)
+    at = upload(start(), people)
+    assert "age" in plain(at)["columns"]
+    assert closed == [True]
 
 
 def test_a_file_on_the_server_is_used_where_it_lies(start, people, tmp_path, monkeypatch):
@@ -64,7 +51,7 @@ def test_a_file_on_the_server_is_used_where_it_lies(start, people, tmp_path, mon
         at.selectbox(key="server_file").options[0] and folder / "people.csv"
     ).run()
     at.button(key="use_file").click().run()
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     w = at.session_state["wizard"]
     assert (w.table, w.uploaded) == (folder / "people.csv", False)
     assert not list(w.place.glob("people.csv"))
@@ -83,10 +70,10 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     at = start()
     at.selectbox(key="server_file").set_value(parts).run()
     at.button(key="use_file").click().run()
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert plain(at)["columns"]["age"]["max"] == 80, "the second part was read too"
     charged(at, rows=240)
-    ended(at).button(key="to_result").click().run()
+    ended(at)
     at.button(key="compare").click().run()
     assert not at.error
     assert "Uses 240 of 240 real" in said(at)
@@ -120,17 +107,15 @@ def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
         "categorical",
         0,
     )
-    assert "waiting" in said(at)
+    assert "confirm_all" in keys(at)
 
 
 def test_code_books_are_vouched_for_by_whoever_hands_them_over(start, people):
     at = start()
-    at.file_uploader[0].set_value(("people.csv", people, "text/csv"))
     uploader(at, "Code books").set_value([BOOK])
-    at.run()
-    at.button(key="load").click().run()
+    uploader(at, "Table").set_value(("people.csv", people, "text/csv")).run()
     assert plain(at)["columns"]["city"]["labels"] == ["Roma", "Oslo", "Berna", "Parigi"]
-    assert "2 of 3 columns are waiting" in said(at)
+    assert at.button(key="confirm_all").label == "Confirm 2 columns"
 
 
 def test_a_code_book_is_taken_later_too(start, people):
@@ -146,10 +131,8 @@ def test_a_json_file_of_another_kind_is_refused(start, people):
     at = upload(start(), people, {"name": "x"})
     assert at.error
     at = start()
-    at.file_uploader[0].set_value(("people.csv", people, "text/csv"))
-    at.file_uploader[1].set_value(("x.json", b"[1]", "application/json"))
-    at.run()
-    at.button(key="load").click().run()
+    uploader(at, "Description").set_value(("x.json", b"[1]", "application/json"))
+    uploader(at, "Table").set_value(("people.csv", people, "text/csv")).run()
     assert "neither a description" in said(at)
 
 
@@ -210,7 +193,7 @@ def test_a_list_is_learnt_from_a_file_that_is_read_in_its_own_way(start):
     rows = [f"p{i // 2};{1 + i % 28:02d}.03.2024;w{i % 150}" for i in range(600)]
     at = upload(start(), ("person;day;place\n" + "\n".join(rows) + "\n").encode())
     at.button(key="read_right").click().run()
-    assert at.title[0].value == "Describe", "an answer leads on"
+    assert at.title[0].value == "The table", "an answer leads on"
     assert next(s for s in at.selectbox if s.key.startswith("unit_")).value == "person", "the safe answer is chosen"
     assert "rows of one person" in said(at)
     chosen = next(m for m in at.multiselect if m.key.startswith("learn_columns_"))

@@ -24,6 +24,9 @@ from tests.app.browser import (
     signed_in,
     with_token,
 )
+from tests.app.browser import (
+    send as send_table,
+)
 from tests.app.ports import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -60,7 +63,7 @@ def shared(tmp_path_factory):
         yield url, issuer, browser, home
 
 
-def enter(shared, person: str, heading: str = "Data"):
+def enter(shared, person: str, heading: str = "The table"):
     """A browser of somebody's own, signed in; the heading that he sees."""
     url, _, browser, _ = shared
     page = signed_in(browser, url, person)
@@ -98,14 +101,7 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     sent, ann = [], enter(shared, "ann@example.org")
     ann.get_by_text("A run is under way").wait_for()  # the control: she sees it herself
     ann.on("request", lambda r: sent.append(r.url) if "upload_file" in r.url and r.method == "PUT" else None)
-    ann.locator("input[type=file]").first.set_input_files(
-        {"name": f"{SECRET}.csv", "mimeType": "text/csv", "buffer": TABLE}
-    )
-    ann.get_by_test_id("stFileChipName").wait_for()
-    ann.wait_for_function(IDLE, polling=100)
-    ann.get_by_role("button", name="Load this table").click()
-    ann.get_by_role("heading", name="Describe", exact=True).wait_for()
-    ann.wait_for_function(IDLE, polling=100)
+    send_table(ann, {"name": f"{SECRET}.csv", "mimeType": "text/csv", "buffer": TABLE})
     with ann.expect_download() as download:
         ann.get_by_role("button", name="Save this description").click()
     media = download.value.url
@@ -160,7 +156,7 @@ def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, v
     page.wait_for_url(f"{url}/**")
     page.get_by_role("button", name="Sign in").wait_for()
     page.wait_for_function(IDLE, polling=100)
-    assert page.get_by_role("heading", name="Data", exact=True).count() == 0
+    assert page.get_by_role("heading", name="The table", exact=True).count() == 0
     issuer.verified = True
     page.context.close()
 
@@ -245,12 +241,11 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
     page.set_default_timeout(PATIENCE)
     with server(tmp_path, port, env=env) as running:
         page.goto(with_token(port))
-        page.get_by_role("heading", name="Data", exact=True).wait_for()
+        page.get_by_role("heading", name="The table", exact=True).wait_for()
         page.wait_for_function(IDLE, polling=100)
-        page.locator("input[type=file]").first.set_input_files({"name": "p.csv", "mimeType": "text/csv", "buffer": big})
-        page.get_by_test_id("stFileChipName").wait_for()
-        page.wait_for_function(IDLE, polling=100)
-        page.get_by_role("button", name="Load this table").click()
+        page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV").locator("input[type=file]").set_input_files(
+            {"name": "p.csv", "mimeType": "text/csv", "buffer": big}
+        )
         limit = time.monotonic() + 60
         while not list(uploads.glob("*/p.csv")):
             assert time.monotonic() < limit

@@ -1,4 +1,4 @@
-"""One table whose persons keep their rows, from the page Describe to Release and Review."""
+"""One table whose persons keep their rows, from its description to the result."""
 
 import pytest
 
@@ -43,16 +43,15 @@ def test_from_describe_to_release(start):
     at = to_run(
         upload(start(), VISITS, {**SCHEMA, "order": "day", "columns": columns, "uses": uses}, rows=80), method="mixture"
     )
-    assert "mixture, with the rows of one person together" in said(at)
     assert "each made-up person has several rows" in said(at)
     at.button(key="spend").click().run()
     at = ended(at, seconds=300)
     assert [u["kind"] for u in at.session_state["wizard"].plain["uses"]] == ["table", "regression"]
-    at.switch_page(view("release")).run()
+    at.switch_page(view("result")).run()
     assert "one person, named by pid, with all rows" in said(at)
     assert "each made-up person has several rows" in said(at)
     assert "draw" in keys(at)
-    at.switch_page(view("review")).run()
+    at.switch_page(view("result")).run()
     assert not at.exception
     assert "refit" in keys(at), "another method on the same answers"
     at.button(key="compare").click().run()

@@ -62,7 +62,7 @@ def test_it_is_stored_with_the_table_and_found_again_in_a_later_visit(at, start)
     named(at)
     again = start()
     again.button(key="use_0").click().run()
-    again.switch_page(view("describe")).run()
+    again.switch_page(view("table")).run()
     assert "older.csv" in said(again)
 
 
@@ -79,7 +79,7 @@ def test_a_zip_that_is_no_release_is_refused_and_nothing_is_kept(at):
 
 def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_nothing(at):
     named(at, (OLDER.replace("town", "city")).encode())
-    at.switch_page(view("budget")).run()
+    at.switch_page(view("privacy")).run()
     reported = said(at)
     assert "of the rows will be in the wrong place, not" in reported
     assert "if your table is like older.csv" in reported
@@ -113,9 +113,9 @@ def test_a_run_takes_it_and_its_card_command_and_notebook_say_so(at):
     job = jobs.Job(at.session_state["wizard"].job)
     card = json.loads((runs.release(job) / "card.json").read_text())
     assert [(p["name"], p["reason"]) for p in card["priors"]] == [("older.csv", f"{WHY}; vouched for by {WHO}")]
-    at.switch_page(view("review")).run()
+    at.switch_page(view("result")).run()
     assert "older.csv" in said(at)
-    at.switch_page(view("release")).run()
+    at.switch_page(view("result")).run()
     assert f"--prior older.csv --prior-reason '{WHY}; vouched for by {WHO}'" in at.code[0].value
     _series(at, job)
 
@@ -131,7 +131,7 @@ def _series(at, job):
     w.priors = w.priors[1:]
     at.button(key="use_wave").click().run()
     assert w.epsilon == 0.5
-    at.switch_page(view("run")).run()
+    at.switch_page(view("privacy")).run()
     at.button(key="spend").click().run()
     ended(at)
     card = json.loads((runs.release(jobs.Job(w.job)) / "card.json").read_text())

@@ -16,7 +16,7 @@ from app.session.state import facts_of, view
 from app.table import keys as keys_of_tables
 from app.table import stored
 from synth import app_api, jobs
-from tests.app.elements import all_helped, downloads, ended, keys, learnt, said
+from tests.app.elements import all_helped, downloads, ended, keys, learnt, said, uploader
 
 pytestmark = pytest.mark.xdist_group("app")
 PATIENTS, MOST = 300, 3
@@ -47,10 +47,8 @@ def clinic() -> dict[str, bytes]:
 
 
 def loaded(at, clinic: dict[str, bytes]):
-    """The page Describe with both tables, uploaded at once."""
-    at.file_uploader[0].set_value([(n, b, "text/csv") for n, b in clinic.items()]).run()
-    assert at.button(key="load").label == "Load these 2 tables"
-    return at.button(key="load").click().run()
+    """The page The table with both tables, uploaded at once."""
+    return uploader(at, "Table").set_value([(n, b, "text/csv") for n, b in clinic.items()]).run()
 
 
 def vouched(at):
@@ -61,7 +59,7 @@ def vouched(at):
 @pytest.mark.slow
 def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
-    assert at.title[0].value == "Describe"
+    assert at.title[0].value == "The table"
     assert "stays belongs to patients by patient_id" in said(at)
     assert "one key of patients with all its rows there and everything below them in stays" in said(at)
     all_helped(at)
@@ -77,9 +75,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     forecast = said(at.run())
     assert "stays.ward by patients.sex: up to" in forecast
     assert "stays.ward ~ patients.sex: epsilon" in forecast
-    at.button(key="onward").click().run()
     assert set(at.table[0].value["Table"]) == {"patients", "stays"}
-    at.button(key="onward").click().run()
     assert "Will be charged to clinic: epsilon 1" in said(at)
     at.button(key="spend").click().run()
     ended(at)
@@ -111,7 +107,6 @@ def _uses(at) -> None:
 
 
 def _reviewed(at) -> None:
-    at.button(key="to_result").click().run()
     assert "synthetic rows:" in said(at)
     at.button(key="compare").click().run()
     assert not at.exception
@@ -128,11 +123,10 @@ def _reviewed(at) -> None:
 
 
 def _released(at, job: jobs.Job) -> None:
-    at.button(key="onward").click().run()
-    assert at.title[0].value == "Release"
+    assert at.title[0].value == "The result"
     all_helped(at)
     assert "the unit is one key of patients with all its rows there and everything below them" in said(at)
-    assert {"Everything (.zip)", "Card", "Report"} <= downloads(at)
+    assert {"bundle", "Card", "Report"} <= downloads(at)
     archive = zipfile.ZipFile(job.path / "bundle-only.zip")
     made = {n: pd.read_csv(io.BytesIO(archive.read(f"{n}.csv"))) for n in ("patients", "stays")}
     assert made["stays"].patient_id.isin(made["patients"].patient_id).all()
@@ -210,14 +204,14 @@ def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
     w.left_out = ["stays.ward"]
     plain = json.dumps({k: v for k, v in w.plain.items() if k != "open"}).encode()
     other = start()
-    other.file_uploader[0].set_value([(n, b, "text/csv") for n, b in clinic.items()])
-    other.file_uploader[1].set_value(("d.json", plain, "application/json"))
-    other.run().button(key="load").click().run()
+    uploader(other, "Table").set_value([(n, b, "text/csv") for n, b in clinic.items()])
+    uploader(other, "Description").set_value(("d.json", plain, "application/json"))
+    other.run()
     assert other.session_state["wizard"].plain["keys"] == w.plain["keys"]
     wrong = start()
-    wrong.file_uploader[0].set_value([(n.replace("stays", "visits"), b, "text/csv") for n, b in clinic.items()])
-    wrong.file_uploader[1].set_value(("d.json", plain, "application/json"))
-    wrong.run().button(key="load").click().run()
+    uploader(wrong, "Table").set_value([(n.replace("stays", "visits"), b, "text/csv") for n, b in clinic.items()])
+    uploader(wrong, "Description").set_value(("d.json", plain, "application/json"))
+    wrong.run()
     assert any("stays" in e.value for e in wrong.error)
     assert all(str(Path.home()) not in e.value for e in wrong.error)
     assert len(stored.stored_tables()) == 2, "the refused upload is gone"
@@ -232,8 +226,10 @@ def test_names_of_tables_are_no_markdown(start, clinic):
     def page(plain):
         import streamlit as st
 
+        from app.table import keys
+
         st.session_state["wizard"].plain = plain
-        keys_of_tables._keys(st.session_state["wizard"])
+        keys._keys(st.session_state["wizard"])
 
     other = AppTest.from_function(page, kwargs={"plain": {**w.plain, "keys": keys_now, "tables": tables}})
     other.session_state["wizard"] = w
@@ -267,11 +263,10 @@ def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(sta
     assert facts_of(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
     w.left_out = []
     w.plain["dataset"], w.rows, w.epsilon = "clinic", 20, 0.1
-    at.switch_page(view("method")).run()
+    at.switch_page(view("privacy")).run()
     assert "noise covers it" in list(at.table[0].value["Error"])
     assert any("expect single columns" in x.value for x in at.warning)
-    w.rows = 2 * forecast.FEW
-    assert not at.run().warning
+    assert not at.number_input(key="rows").set_value(2 * forecast.FEW).run().warning
 
 
 def _households(*, own: bool) -> dict[str, bytes]:
@@ -296,7 +291,7 @@ def test_tables_that_share_a_key_are_tied_by_it_without_a_word_of_syntax(start):
     assert "All 5 points are decided" in said(at)
     assert at.session_state["wizard"].plain["keys"][0].get("source") != "unconfirmed"
     at.button(key="onward").click().run()
-    assert at.title[0].value == "Budget"
+    assert at.title[0].value == "Privacy and accuracy"
 
 
 @pytest.mark.parametrize("way", ["proposed", "chosen"])

@@ -1,4 +1,4 @@
-"""The page Release opens at once: what needs the bundle comes when that is packed."""
+"""The page of the result opens at once: what needs the bundle comes when that is packed."""
 
 from concurrent.futures import Future
 
@@ -7,8 +7,7 @@ import streamlit as st
 
 import synth
 from app.result import export
-from app.run import background
-from app.session import frame
+from app.session import frame, workers
 from app.session.state import view
 from tests.app.elements import SCHEMA, downloads, ended, keys, said, to_run, upload
 
@@ -19,7 +18,7 @@ SAYS = "The bundle is being checked and packed"
 
 @pytest.fixture
 def done(start, people):
-    """The page Run of a session whose run has just ended."""
+    """The result of a run that has just ended."""
     at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
     return ended(at)
@@ -28,7 +27,7 @@ def done(start, people):
 def test_the_page_stands_before_the_bundle_is_packed_and_offers_it_afterwards(done, monkeypatch):
     """Also to a script, which is there before the packing has begun."""
     at, never = done, Future()
-    looked, waited = background.over, []
+    looked, waited = workers.over, []
 
     def stops(wanted, *, patience):
         if patience:  # the waiting, at the end of the page: as it stands then
@@ -42,20 +41,20 @@ def test_the_page_stands_before_the_bundle_is_packed_and_offers_it_afterwards(do
         return looked(wanted, patience=patience)
 
     monkeypatch.setattr(export, "begun", lambda _: [never])
-    monkeypatch.setattr(background, "over", stops)
-    at.switch_page(view("release")).run()
+    monkeypatch.setattr(workers, "over", stops)
+    at.switch_page(view("result")).run()
     assert not at.exception
-    assert at.title[0].value == "Release"
+    assert at.title[0].value == "The result"
     assert "The guarantee of the run itself" in said(at)
     assert "73:27" in said(at)
     assert "back" in keys(at), "the page stands to its end"
-    assert not downloads(at) & {"Everything (.zip)", "Card"}, "not before it is packed"
-    monkeypatch.setattr(background, "over", ends)
+    assert not downloads(at) & {"bundle", "Card"}, "not before it is packed"
+    monkeypatch.setattr(workers, "over", ends)
     at.run()
     assert waited
-    assert "**The guarantee:**" in said(at)
+    assert "**The guarantee, epsilon 1, delta 1e-5:**" in said(at)
     assert SAYS not in said(at), "what was waited for stands in its place"
-    assert {"Everything (.zip)", "Card", "Report"} <= downloads(at)
+    assert {"bundle", "Card", "Report"} <= downloads(at)
 
 
 def test_a_bundle_that_cannot_be_packed_is_said_on_a_page_that_stands(done, monkeypatch):
@@ -63,18 +62,18 @@ def test_a_bundle_that_cannot_be_packed_is_said_on_a_page_that_stands(done, monk
         raise synth.InputError("the disk is full; free some space")
 
     monkeypatch.setattr(export, "_packed_once", full)
-    done.switch_page(view("release")).run()
+    done.switch_page(view("result")).run()
     assert not done.exception
     assert "The disk is full" in said(done)
     assert "back" in keys(done)
-    assert not downloads(done) & {"Everything (.zip)"}
+    assert not downloads(done) & {"bundle"}
 
 
 def test_a_closed_panel_holds_nothing_until_it_is_opened(done, monkeypatch):
     monkeypatch.setattr(frame, "fold", FOLD)
-    done.switch_page(view("release")).run()
+    done.switch_page(view("result")).run()
     assert "draw" not in keys(done)
-    done.session_state["more_open"] = True
+    done.session_state["more"] = "More rows from the same model, free"
     assert "draw" in keys(done.run())
 
 
@@ -97,21 +96,21 @@ def test_a_person_with_several_rows_is_named_at_the_question_before_the_spend_an
     assert offer in said(at)
     at.button(key="spend").click().run()
     at = ended(at)
-    at.switch_page(view("release")).run()
+    at.switch_page(view("result")).run()
     assert offer in said(at)
-    assert "Persons can keep their rows: say so on the page Describe" in said(at)
+    assert "Persons can keep their rows: say so on the page The table" in said(at)
 
 
 def test_a_release_that_is_opened_again_has_its_tables_name(done, start, people):
     """Also where another table was opened meanwhile."""
     again = start()
     again.button(key="open_latest").click().run()
-    assert again.title[0].value == "Release"
+    assert again.title[0].value == "The result"
     assert "**This run:** people.csv" in said(again)
     assert "Table: people.csv" in said(again)
     other = upload(start(), people, SCHEMA, name="others.csv")
     assert "Table: others.csv" in said(other)
     other.session_state["wizard"].job = done.session_state["wizard"].job
-    other.switch_page(view("release")).run()
+    other.switch_page(view("result")).run()
     assert "Table: people.csv" in said(other)
     assert "others.csv" not in said(other)

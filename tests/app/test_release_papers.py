@@ -11,7 +11,7 @@ from app.run import runs
 from app.session.state import view
 from synth import app_api
 from synth.app_api import jobs, looks
-from tests.app.elements import SCHEMA, ended, keys, said, to_run, upload
+from tests.app.elements import SCHEMA, ended, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 DAYS = dict.fromkeys(app_api.papers.DATES, "2026-11-25")
@@ -22,12 +22,16 @@ def done(start, people):
     """The page Release of a run that has just ended."""
     at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
-    return ended(at).switch_page(view("release")).run()
+    return ended(at).switch_page(view("result")).run()
 
 
 def of(at):
     """The run that the page is about."""
     return jobs.Job(at.session_state["wizard"].job)
+
+
+def panels(at) -> set[str]:
+    return {e.label for e in at.expander}
 
 
 def packed(job):
@@ -44,15 +48,12 @@ def fill(at, **more):
 
 def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done):
     assert not done.exception
-    assert "0 of 6 papers are finished" in said(done)
+    assert "Papers: 0 of 8 are finished" in panels(done)
     assert "Legal basis" in said(done)
-    assert "write_papers" in keys(done)
-    order = [m.value for m in done.subheader]
-    assert order.index("Papers") < order.index("Downloads")
     assert not [n for n in packed(of(done)) if n.startswith("documents/")]
     at = fill(done)
     assert not at.exception
-    assert "8 of 8 papers are finished" in said(at)
+    assert "Papers: 8 of 8 are finished" in panels(at)
     assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 8
     card = json.loads(packed(of(at))["card.json"])["deployment"]
     assert card["approver"] == "approver *stated*"
@@ -61,14 +62,14 @@ def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done)
 def test_a_wrong_date_is_said_and_nothing_is_kept(done):
     at = fill(done, approved="tomorrow")
     assert "no day" in said(at)
-    assert "0 of 6" in said(at)
+    assert "Papers: 0 of 8 are finished" in panels(at)
     assert not papers.store(of(at)).exists()
 
 
 def test_unfinished_papers_are_in_the_zip_where_somebody_wants_them(done):
     done.checkbox(key="papers_unfinished").check()
     at = done.button(key="save_papers").click().run()
-    assert "0 of 6" in said(at)
+    assert "Papers: 0 of 8 are finished" in panels(at)
     assert b"<mark>" in packed(of(at))["documents/dpia.html"]
 
 

@@ -56,7 +56,7 @@ def made(plain, method="independent"):
 def review(start, job):
     at = start()
     at.session_state["wizard"].job = job.path
-    at.switch_page(view("review")).run()
+    at.switch_page(view("result")).run()
     at._page_hash = ""
     assert not at.exception
     return at
@@ -118,7 +118,7 @@ def test_a_run_of_several_tables_is_shown_as_a_command_line_too(start):
     at = start()
     at.session_state["wizard"].job = job.path
     at.session_state["again"] = True
-    at.switch_page(view("release")).run()
+    at.switch_page(view("result")).run()
     assert not at.exception
     assert not at.error, at.error[0].value
     assert any(c.value.startswith("synth run clinic --schema schema.json") for c in at.code), [

@@ -5,21 +5,24 @@ written down in docs/threats.md: seconds, peak memory, and steward.json, which i
 """
 
 import json
+import multiprocessing
 import os
+import runpy
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from app.session import aside, copies
 from tests.conftest import ROOT, SMALL, small_frame
 from tests.laws.masks import masked, still
 
 pytestmark = pytest.mark.xdist_group("processes")
 
+Ended = tuple[int, str, str]  # exit code, stdout, stderr
 UNSEEN = {
     "id": "SENTINEL_ID",
     "age": "1e999",
@@ -73,7 +76,7 @@ def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:
     return {"code": code, "out": masked(out, place), "err": masked(err, place), **seen(place)}
 
 
-def started(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> copies.Ended:
+def started(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> Ended:
     """The command line in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "synth", *arguments],
@@ -93,21 +96,36 @@ class Loaded:
     """
 
     def __init__(self) -> None:
-        self.helper = aside.Aside(*copies.LOADED)
+        self.copies = multiprocessing.get_context("forkserver")
+        self.copies.set_forkserver_preload(["synth.cli", "synth.pipeline.run", "synth.sources.drafting"])
 
-    def __call__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> copies.Ended:
-        ended = self.helper.ask("commanded", arguments, environment, folder, seconds=120)
-        assert ended is not None, "the process has threads"
-        return ended
+    def __call__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> Ended:
+        with tempfile.TemporaryDirectory() as held:
+            files = [str(Path(held) / name) for name in ("out", "err")]
+            copy = self.copies.Process(target=_become, args=(arguments, environment, folder, files))
+            copy.start()
+            copy.join(120)
+            out, err = (Path(file).read_text(encoding="utf-8") for file in files)
+            return copy.exitcode, out, err
+
+
+def _become(arguments: tuple[str, ...], environment: dict[str, str], folder: str, files: list[str]) -> None:
+    """The command, as if it had been started; it ends the process."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+    sys.argv = ["synth", *arguments]
+    try:
+        runpy.run_module("synth", run_name="__main__", alter_sys=True)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
 
 
 LOADED = Loaded()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _at_rest():
-    yield
-    LOADED.helper.rest()
 
 
 def seen(place: Path) -> dict:

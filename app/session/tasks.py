@@ -1,0 +1,209 @@
+"""What processes beside the server work out: calls of the library with plain arguments and answers.
+
+Nothing here shows anything, and nothing of the application is loaded for it.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import synth
+from synth import app_api
+
+Plain = dict[str, Any]
+LISTS = ("categorical", "ordinal", "identifier")  # hints that name columns
+
+
+def draft(table: str, source: str | None, hints: Plain, books: dict[str, str]) -> tuple[Plain, list[str]]:
+    """The draft of a table as JSON data, and what to look at. ``hints``: lists of columns, missing codes, formats by
+    column, and facts of its dialect; ``books``: code books by column. Errors: InputError with the reason."""
+    made = app_api.drafting.described(
+        table,
+        source,
+        stated=hints.get("dialect"),
+        books=_books(books),
+        kinds={n: hints[n] for n in LISTS if hints.get(n)},
+        formats=hints.get("formats"),
+        missing=hints.get("missing", ()),
+    )
+    return json.loads(made.schema.to_json()), made.notes
+
+
+def draft_tables(folder: str | None, source: str | None, hints: Plain) -> tuple[Plain, list[str]]:
+    """As ``draft``, of the tables in a folder, or of all in a database; columns are TABLE.COLUMN."""
+    wanted = app_api.Wanted(
+        root=hints.get("root"), public=hints.get("public", ()), keys=app_api.drafting.references(hints.get("key", ()))
+    )
+    kinds = {n: hints[n] for n in LISTS if hints.get(n)}
+    place = Path(folder) if folder else None
+    made = app_api.drafting.described_tables(
+        place, source, wanted=wanted, kinds=kinds, missing=hints.get("missing", ())
+    )
+    return json.loads(made.to_json()), list(made.notes)
+
+
+def imported(metadata: Plain, table: str, source: str | None, books: dict[str, str]) -> tuple[Plain, list[str]]:
+    """A description from SDV metadata, what they do not say drafted from the rows. Errors: InputError."""
+    made = app_api.drafting.imported(metadata, table, source, books=_books(books))
+    facts = made.schema if hasattr(made, "schema") else made
+    return json.loads(facts.to_json()), list(made.notes)
+
+
+def booked(plain: Plain, column: str, book: str) -> tuple[Plain, list[str]]:
+    """The description with a column's values and labels from its code book. Errors: InputError."""
+    schema = synth.Schema.parse(plain, name="description", complete=False)
+    made = app_api.code_books.with_codes(schema, column, app_api.code_books.load_codes(book))
+    return json.loads(made.schema.to_json()), list(made.notes)
+
+
+def _books(files: dict[str, str]) -> Plain:
+    return {n: app_api.code_books.load_codes(file) for n, file in files.items()}
+
+
+def check(plain: Plain, table: str | None, source: str | None) -> None:
+    """Whether the tables are in order and have the described columns. Errors: InputError with the reason."""
+    app_api.drafting.check_tables(app_api.parse_schema(plain, name="description"), table, source)
+
+
+def fetched(source: str | None, table: str, out: str, schema: str) -> None:
+    """A description's columns, copied from where they lie; of related tables each, into a folder."""
+    facts = app_api.load_any(schema)
+    for name, one in facts.tables.items():
+        place, there = (Path(out) / f"{name}.parquet", name) if facts.several else (out, table)
+        app_api.databases.fetch(source, there, str(place), columns=list(one.columns))
+
+
+def tables_of(source: str) -> list[str]:
+    """The tables of a database."""
+    return list(app_api.databases.tables(source))
+
+
+def charged_before(table: str | None, text: str, person: str, **asked: Any) -> list[str]:
+    """The datasets to which rows like these were charged, as far as this person may know."""
+    facts = app_api.parse_schema(json.loads(text))
+    return app_api.charged_before(table, schema=facts, audience=app_api.audience_of(person), **asked)
+
+
+def rough_rows(table: str, text: str, source: str | None) -> int:
+    """About how many rows a table has; of several tables, the root."""
+    facts = app_api.parse_schema(json.loads(text))
+    place: str | Path = table
+    if facts.several:
+        place = facts.root if source is not None else app_api.tables_in(Path(table))[facts.root]
+    return app_api.rough_rows(place, schema=facts.tables[facts.root], source=source)
+
+
+def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
+    """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
+    schema, began = app_api.parse_schema(json.loads(text)), time.monotonic()
+    result: list[Any] = []
+    for epsilon in epsilons:
+        if not result or time.monotonic() - began < within:
+            result.append(synth.plan(schema, epsilon=epsilon, **asked))
+    return result
+
+
+def methods(*, tree: bool = False) -> Any:
+    """``synth.methods``."""
+    return synth.methods(tree=tree)
+
+
+def prior_look(text: str, paths: list[str], **asked: Any) -> Any:
+    """What each prior covers and lacks."""
+    return app_api.prior_look(paths, schema=synth.Schema.parse(json.loads(text)), **asked)
+
+
+def prior_worth(text: str, *, prior: list[str], **asked: Any) -> Any:
+    """What priors are worth."""
+    return app_api.prior_worth(synth.Schema.parse(json.loads(text)), prior, **asked)
+
+
+def previewed(text: str, out: str, **asked: Any) -> tuple[Any, str]:
+    """The whole way on public rows: the comparison with the rows that stood in, and the folder."""
+    schema = synth.Schema.parse(json.loads(text))
+    paths = app_api.preview(schema, out, **asked).paths
+    return app_api.appraise(paths["twin"], paths["synthetic"], schema)[0], out
+
+
+def compared(table: str, release: str) -> Any:
+    """A release beside the real rows, its verdict, the one that leaves with it, and vouched values that are rare."""
+    place = Path(release)
+    card = json.loads((place / "card.json").read_text(encoding="utf-8"))
+    schema = synth.Schema.load(place / "schema.json")
+    result, said = app_api.appraise(table, place / "synthetic.csv", schema, fit=card.get("fit"))
+    return result, said, app_api.released_verdict(release), app_api.standing_rare(release, table)
+
+
+def compared_across(real: str, release: str) -> Any:
+    """A release of several tables beside the real ones."""
+    return app_api.appraise_related(real, release, app_api.load_related(Path(release) / "schema.json"))
+
+
+def compared_alone(real: str, release: str, name: str) -> Any:
+    """One of several tables beside the real one."""
+    schema = app_api.load_related(Path(release) / "schema.json").tables[name]
+    return app_api.appraise(app_api.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
+
+
+def verdict(release: str) -> Any:
+    """What a release is good for, from itself alone."""
+    return app_api.released_verdict(release)
+
+
+def evidence(release: str) -> Any:
+    """Where prior knowledge was right, and where the rows corrected it."""
+    return app_api.prior_evidence(release)
+
+
+def standing(release: str) -> dict[str, int]:
+    """Values that stand in a result word for word, by column."""
+    return app_api.standing(release)
+
+
+def sampled(model: str, out: str | None, *, dialect: str = "plain", **asked: Any) -> tuple[Any, float]:
+    """Rows of a model in a file, of several tables in a folder, or in a database: how many, by table of several; and
+    the probability of the condition."""
+    return app_api.sample_to(model, out, dialect=dialect, **asked)[:2]
+
+
+def bundle(release: str, out: str, **asked: Any) -> None:
+    """One zip of a release. Errors: InputError, UsageError."""
+    synth.bundle(release, out, **asked)
+
+
+def papers(release: str, answers: Plain) -> list[Plain]:
+    """Each paper of a release with what it waits for."""
+    every = app_api.unwritten_papers(release, answers)
+    return [{"file": p.file, "title": p.title, "waiting": list(p.waiting)} for p in every]
+
+
+def publishable(release: str, out: str) -> None:
+    """The publishable report of a release, with its figures beside it."""
+    synth.report(release, out)
+
+
+def composition(name: str) -> dict[str, float]:
+    """A dataset's total epsilon under each way of adding up; the plain sum and the exact figure where noise is not
+    told; nothing before a spend."""
+    book = synth.Ledger()
+    steps = app_api.ledger_composition(book.entries(), name)["steps"]
+    if steps:
+        return {k: float(v) for k, v in steps[-1].items() if isinstance(v, int | float)}
+    total = next(iter(book.summary(name)), None)
+    if total is None or not total.runs:
+        return {}
+    exact = app_api.exact_total(total)
+    return {"basic": total.epsilon} | ({} if exact is None else {"exact": exact})
+
+
+def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[list[str], list[str]]:
+    """Columns that noisy counts may decide by, and the questions about those ``columns``, by default three."""
+    names = app_api.choice_columns(releases)
+    schema = synth.Schema.load(Path(releases[0]) / "schema.json")
+    return names, app_api.choice_questions(schema, [n for n in columns or names[:3] if n in names])
+
+
+def decided(counts: str, releases: list[str]) -> list[float]:
+    """How far each release is from the noisy counts that decide."""
+    return app_api.choice_distances(counts, releases)

@@ -1,0 +1,225 @@
+"""The result: its first rows, what it is good for, what may leave, and the comparison for the steward's eyes."""
+
+import re
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.result import alternatives, comparison, export, more, papers, prior
+from app.run import recent, runs
+from app.session import access, frame, tasks, words, workers
+from app.table import unit
+from synth.app_api import jobs, looks
+from synth.languages import _, current, phrase
+
+DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
+TALL = 700  # height of a page that is shown inside this one, pixels
+PATIENCE = 600.0  # seconds that the verdict may take
+
+
+def page() -> None:
+    """What came out of the chosen run. What needs the bundle is drawn once that is packed."""
+    frame.head("result", _("The synthetic table, what it is good for, and everything that may go with it."))
+    job = recent.chosen("result")
+    if job is None:
+        return
+    place = runs.release(job)
+    st.markdown(
+        _("**This run:** {table}, {run}, {rows}").format(
+            table=frame.escape(recent.label(job.path)),
+            run=frame.escape(recent.named(job)),
+            rows=frame.escape(runs.rows(job)),
+        )
+    )
+    for line in runs.warnings(job):
+        st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
+    left, right = st.columns([3, 2])
+    with left:
+        more.first_rows(place)
+    verdict, claims = right.container(), st.empty()
+    key = ("verdict", str(place / "card.json"), (place / "card.json").stat().st_mtime_ns, current())
+    said = workers.once(key, lambda: workers.ask(tasks.verdict, str(place), seconds=PATIENCE))
+    wanted: list[Future[Any]] = [*export.begun(job), export.standing_begun(place), papers.begun(job, place), said]
+    if not workers.over(wanted, patience=0.0):
+        with claims.container():
+            _guarantee(job, export.own(place), alone=True)
+    free = export.may_leave(job)
+    prior.section(job, place, export.own(place))
+    comparison.section(job, place)
+    with frame.row("more"):
+        alternatives.side_by_side(job)
+        alternatives.what_if(job, export.own(place))
+        if free:
+            more.more(job, place)
+            more.outlet(job, place)
+            _pages(job, place)
+        more.again(job)
+        recent.table()
+    ways: list[Any] = []
+    frame.onward("result", beside=lambda: ways.append(st.container(horizontal=True)))
+
+    def leaves() -> None:
+        with verdict:
+            comparison.uses(said.result(), "why_released")
+        with claims.container():
+            card = export.claimed(job, place)
+            _guarantee(job, card)
+            export.counted(job, card)
+            frame.fold(_("What is public in it"), "public_facts", lambda: export.standing(place))
+            papers.section(job, place)
+        with ways[0]:
+            _downloads(job, place) if free else st.caption(_("It may not leave yet: see above."))
+
+    workers.then(wanted, st.container(), leaves, about=_("The bundle is being checked and packed"))
+
+
+def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
+    """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
+    reported = (
+        _("; the unit is {unit_in_words}").format(unit_in_words=phrase(card["unit_in_words"]))
+        if "unit_in_words" in card
+        else ""
+    )
+    st.success(
+        _(
+            "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody "
+            "knows. It covers {relation_in_words}. It holds for everything in the downloads, for any further use of "
+            "them, and for rows drawn later from the model."
+        ).format(
+            alone=_(" of the run itself") * alone,
+            epsilon=card["epsilon"],
+            delta=words.small(card["delta"]),
+            meaning=frame.escape(phrase(card["meaning"])),
+            relation_in_words=frame.escape(phrase(card["relation_in_words"]) + reported),
+        ),
+        icon=":material/verified_user:",
+    )
+    line = card["ledger_entry"]
+    free = _(" It was refitted from a stored release: nothing more was charged.") if job.request().get("free") else ""
+    st.caption(
+        _("Charged to {dataset} in line {number} of the ledger, seal {hash}…, made {when}.{free}").format(
+            dataset=frame.escape(str(card["dataset"])),
+            number=line["number"],
+            hash=line["hash"][:12],
+            when=recent.when(job),
+            free=free,
+        )
+    )
+    if (most := card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
+        st.caption(unit.alone(most))
+    if whose := unit.rows_used(card):
+        st.caption(unit.joined(whose))
+
+
+def _pages(job: jobs.Job, place: Path) -> None:
+    """The card and the publishable report as their readers will see them."""
+    for title, name in (
+        (_("The card: what it says of the guarantee"), "card"),
+        (_("The publishable report: noisy answers against the synthetic table"), "report"),
+    ):
+        frame.fold(title, f"see_{name}", partial(_read, job, place, f"{name}.html", title.partition(":")[0]))
+
+
+def _read(job: jobs.Job, place: Path, name: str, title: str) -> None:
+    try:
+        st.iframe(export.part(job, place, name).decode(), height=TALL, alt=title)
+    except synth.SynthError as error:
+        frame.tell(error)
+
+
+def _all_of_them(job: jobs.Job) -> None:
+    """Runs that are released together leave together, in one file; those of others are said to be missing."""
+    own, every = export.released_together(job), len(looks.rivals(job)) + 1
+    if len(own) < 2:
+        return
+    left = _(" {runs} of others are not in it: their owners release them.").format(
+        runs=words.runs(every - len(own))
+    ) * (every > len(own))
+    access.offer(
+        _("All {number} releases (.zip)").format(number=len(own)),
+        "facsimile-releases.zip",
+        "get_all",
+        export.all_packed,
+        job,
+        help=_("A folder each, with table, card, report and model.{left}").format(left=left),
+        primary=True,
+    )
+    st.caption(_("Released together: ") + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
+
+
+def _csv(place: Path) -> tuple[str, str]:
+    """The CSV to be downloaded and what to say of it: a choice where there is one in the private table's dialect."""
+    if not (place / DIALECT).is_file():
+        return "synthetic.csv", _("Opens in any program.")
+    facts = synth.Schema.load(place / "schema.json").dialect
+    own = phrase(facts.in_words()) if facts else _("its own dates and numbers")
+    said = {
+        "same": _("Like the private table: {own}").format(own=own),
+        "plain": _("Plain: UTF-8 text, commas, points, dates like 2020-01-31"),
+    }
+    chosen = st.radio(
+        _("How the CSV is written"),
+        list(said),
+        key="csv_dialect",
+        format_func=lambda k: said[k],
+        help=_("The rows are the same. The zip holds both."),
+    )
+    return (
+        (DIALECT, _("Opens where the private table does.")) if chosen == "same" else ("synthetic.csv", _("Plain CSV."))
+    )
+
+
+def _downloads(job: jobs.Job, place: Path) -> None:
+    """The bundle under a name of its own, and its parts."""
+    _all_of_them(job)
+    card = export.own(place)
+    name = re.sub(r"[^\w.-]+", "-", f"{card.get('dataset') or 'release'}-e{card['epsilon']:g}-{card['created'][:10]}")
+    access.offer(
+        _("Download {name}.zip").format(name=name),
+        f"{name}.zip",
+        "get_zip",
+        export.packed,
+        job,
+        place,
+        help=_("Table, description, card, report, release, model, and a script that makes more of them."),
+        primary=True,
+    )
+    with st.popover(_("One file of it"), icon=":material/table:", help=_("The table alone, card, report, PDF.")):
+        _parts(job, place)
+
+
+def _parts(job: jobs.Job, place: Path) -> None:
+    st.caption(_("All of these may be released: they are made from noisy answers and public facts alone."))
+    if runs.is_several(job):
+        tables = [n.removesuffix(".csv") for n in export.names(job, place) if n.endswith(".csv")]
+        table = st.selectbox(_("One table"), tables, key="one_table", help=_("Public tables are copied as they are."))
+        files = {
+            "csv": (f"{table}.csv", _("Opens in any program.")),
+            "parquet": (f"{table}.parquet", _("Of the bundle.")),
+        }
+    else:
+        files = {"csv": _csv(place), "parquet": ("synthetic.parquet", _("Numbers and dates keep their types."))}
+    labels = {"csv": _("Table (CSV)"), "parquet": _("Table (Parquet)")}
+    offers = [(labels[kind], *file, kind) for kind, file in files.items() if file[0] in export.names(job, place)]
+    offers += [
+        (_("Card"), "card.html", _("The guarantee with all its figures; keep it with the table."), "card"),
+        (_("Report"), "report.html", _("How well the table keeps what was measured, for its readers."), "report"),
+    ]
+    for label, file, said, kind in offers:
+        access.offer(label, file, f"get_{kind}", export.part, job, place, file, help=said)
+    access.offer(
+        "PDF",
+        export.PDF,
+        "get_pdf",
+        export.pdf,
+        job,
+        place,
+        help=_("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds."),
+    )
+
+
+page()

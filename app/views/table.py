@@ -1,0 +1,545 @@
+"""The table: which one it is, what is publicly known of it, and who confirms that."""
+
+import json
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.run import learning, prior, recent
+from app.session import access, frame, words
+from app.session.state import (
+    Wizard,
+    alone,
+    answered,
+    apart,
+    dataset,
+    effective,
+    effective_own,
+    facts_of,
+    is_read,
+    own,
+    several,
+    wizard,
+)
+from app.table import checklist, database, facts, intake, keys, lists, reading, statements, stored, unit
+from synth import app_api
+from synth.languages import _, ngettext
+
+KINDS = ["csv", "gz", "parquet", "pq", "xlsx"]
+
+
+def page() -> None:
+    """The choice of a table; then what is known of it, with what is to be decided on top, and the way on."""
+    w = wizard()
+    frame.head(
+        "table",
+        _("What anyone may know about the table **without looking at its rows**. It must be right, and public.")
+        if w.table is not None
+        else _(
+            "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with "
+            "the same patterns, and a mathematical limit on what they can tell about any one person."
+        ),
+    )
+    if w.table is None:
+        recent.offer()
+        _choices()
+        frame.onward("table", blocked=_("Choose a table first."))
+        return
+    _chosen(w)
+    top = st.container()
+    _belonging(w) if several(w) else _alone(w)
+    with top:
+        checklist.section(w)  # as it stands after this run's edits
+    frame.onward("table", blocked=_blocked(), beside=_vouch)
+
+
+def _choices() -> None:
+    """The ways to a table: the sample, an upload, what lies on the server, a database, an earlier visit."""
+    left, right = st.columns(2)
+    with left, st.container(border=True):
+        _sample()
+    with right, st.container(border=True):
+        _upload()
+    _server()
+    database.section(_description)
+    stored.offer()
+
+
+def _chosen(w: Wizard) -> None:
+    """What was chosen and how it is read; another one is a click away."""
+    at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(
+        _("**Chosen:** {label}{at}, {summary}").format(label=frame.escape(w.label), at=at, summary=reading.summary(w))
+    )
+    if right.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
+        w.table, w.label, w.plain, w.place, w.source = None, "", {}, None, None
+        st.rerun()
+    if not several(w):
+        reading.section()
+    if w.uploaded and w.place is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(_("Stored in a private folder on this computer until you remove it."), width="content")
+            if st.button(_("Remove the stored copy"), key="discard", icon=":material/delete:", type="tertiary"):
+                stored.remove(w.place)
+                w.table, w.label, w.plain, w.place = None, "", {}, None
+                w.notice = _("The stored copy is removed.")
+                st.rerun()
+
+
+def _sample() -> None:
+    st.markdown(_("**Try it on the sample table**"))
+    st.markdown(
+        _(
+            "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go "
+            "wrong. Hints lead through all steps in two minutes."
+        )
+    )
+    if not frame.SAMPLE.exists():
+        st.info(_("The sample table is not installed here. Upload a table below."))
+    elif st.button(
+        _("Use the sample table"),
+        key="use_sample",
+        icon=":material/table_chart:",
+        type="primary",
+    ):
+        intake.sample()
+        st.rerun()
+
+
+def _upload() -> None:
+    """A file, or several, that are taken as soon as they are here."""
+    w = wizard()
+    st.markdown(_("**Or upload your own table**"))
+    with st.popover(
+        _("Description or code books"),
+        icon=":material/menu_book:",
+        help=_("What you have in writing already: give it before the table."),
+    ):
+        given, books = _description(f"up_{w.uploads}")
+    tables = st.file_uploader(
+        _("Table (CSV, Parquet or Excel), or several that belong together"),
+        type=KINDS,
+        key=f"table_{w.uploads}",
+        accept_multiple_files=True,
+        help=_(
+            "One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 "
+            "text, also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as "
+            "patients and their stays, are tables that refer to each other by keys. Larger files: see below."
+        ),
+    )
+    st.caption(_("The file stays on the computer that runs this application, which sends nothing anywhere."))
+    if tables:
+        _go(lambda: intake.uploaded(tables, given, books), _("Storing the files and looking at their columns"))
+
+
+def _description(key: str) -> tuple[Any, list[Any]]:
+    """What the steward already has in writing: a description and code books."""
+    given = st.file_uploader(
+        _("Description (optional, JSON)"),
+        type=["json"],
+        key=f"schema_{key}",
+        help=_(
+            "A description saved earlier on the page The table, or SDV metadata. Without one, a draft is made "
+            "from the table and you confirm it in the next step."
+        ),
+    )
+    books = st.file_uploader(
+        _("Code books (optional, CSV)"),
+        type=["csv"],
+        accept_multiple_files=True,
+        key=f"books_{key}",
+        help=_(
+            "One file for each column, named after it (sex.csv), with the header value,label. Whoever hands "
+            "it over vouches for the values."
+        ),
+    )
+    return given, list(books)
+
+
+def _server() -> None:
+    """Files that already lie on the server: any size, nothing is copied."""
+    files, alone = stored.mounted(), access.me().alone
+    if not files and not alone:
+        return
+    with st.expander(_("Or a file or folder that is already on this computer (any size, nothing is copied)")):
+        path = None
+        if files:
+            path = st.selectbox(
+                _("File"),
+                files,
+                index=None,
+                key="server_file",
+                format_func=lambda p: _shown(p, files),
+                placeholder=_("Choose a table"),
+                help=_(
+                    "Tables in the folders that this installation offers; a folder of Parquet files is one "
+                    "table, a folder of other files several that belong together."
+                ),
+            )
+        else:
+            st.caption(
+                _(
+                    "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
+                    "you start the application, or type the path of a file."
+                )
+            )
+        typed = (
+            st.text_input(
+                _("Path"),
+                key="server_path",
+                placeholder=_("/data/people.parquet"),
+                help=_(
+                    "The full path of a file, or of a folder of tables, on the computer that runs this application."
+                ),
+            )
+            if alone
+            else ""
+        )
+        chosen = typed.strip() or path
+        given, books = _description("server")
+        if st.button(_("Use this file"), key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
+            _go(lambda: intake.from_server(chosen, given, books), _("Looking at the columns"))
+
+
+def _shown(path: Any, files: list[Any]) -> str:
+    same = [p for p in files if p.name == path.name]
+    shown = str(path.name if len(same) == 1 else path)
+    return _("{shown} (folder)").format(shown=shown) if path.is_dir() else shown
+
+
+def _go(load: Any, message: str) -> None:
+    try:
+        with st.spinner(message):
+            load()
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    st.rerun()
+
+
+def _alone(w: Wizard) -> None:
+    """The description of one table."""
+    _names(w)
+    if alone(w):
+        left, right = st.columns([3, 2])
+        with right:
+            checklist.here("lists", _("Lists that may tell of persons"))
+            lists.section()
+    else:
+        left = st.container()
+    with left:
+        reading.notes()
+        facts.grid_section()
+    _problems()
+    if not answered(w):
+        checklist.here("person", _("Rows of one person"))
+    unit.section()
+    if facts.codes_asked(w):
+        checklist.here("codes", _("Numbers, or codes?"))
+        facts.codes_section()
+    _vouchers()
+    prior.section()
+    with frame.row("more"):
+        learning.section()
+        _values()
+        statements.rules()
+        statements.areas()
+        statements.uses()
+        statements.totals()
+        prior.more()
+        if w.place is not None and w.table != frame.SAMPLE:
+            reading.code_book()
+            reading.draft_again()
+    _save(w)
+
+
+def _belonging(w: Wizard) -> None:
+    """The descriptions of several tables: what holds them together, what is decided for all, and each in its grid."""
+    _names(w)
+    if not checklist.tied(w):
+        checklist.here("joined", _("How the tables belong together"))
+    keys.join_section()
+    if keys.waiting(w):
+        checklist.here("keys", _("Keys and their bounds"))
+    keys.section()
+    if not checklist.tied(w):
+        if w.place is not None:
+            reading.draft_again()
+        return
+    _problems()
+    reading.table_choice()
+    reading.table_reading()
+    if apart(w):
+        left, right = st.columns([3, 2])
+        with right:
+            checklist.here("lists", _("Lists that may tell of persons"))
+            lists.section()
+    else:
+        left = st.container()
+    with left:
+        facts.grid_section()
+    _vouchers()
+    with frame.row("more"):
+        learning.section()
+        _values()
+        statements.rules_across()
+        statements.rules()
+        statements.areas()
+        statements.uses()
+        if w.place is not None:
+            reading.draft_again()
+    _save(w)
+
+
+def _save(w: Wizard) -> None:
+    st.download_button(
+        _("Save this description"),
+        json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n",
+        "schema.json",
+        "application/json",
+        key="save_schema",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        help=_("A JSON file that holds no rows. Upload it next time."),
+    )
+
+
+def _names(w: Wizard) -> None:
+    """Under which name the budget is kept; of one table what is predicted, and for how many a row stands."""
+    choices = [] if several(w) else _weights(w)
+    places = st.columns(1 if several(w) else 3 if choices else 2)
+    with places[0]:
+        _name()
+    if not several(w):
+        with places[1]:
+            _target()
+    if choices:
+        with places[2]:
+            _weight(choices)
+
+
+def _name() -> None:
+    w = wizard()
+    name = st.text_input(
+        _("Name of the dataset"),
+        value=dataset(w),
+        key="dataset",
+        max_chars=200,
+        help=_(
+            "The privacy budget is kept under this name. Tables about the same people (other years, versions, "
+            "parts) must share one name: what is learnt from each adds up."
+        ),
+    )
+    w.plain["dataset"] = name.strip() or None
+
+
+def _target() -> None:
+    w = wizard()
+    choices = [
+        None,
+        *(n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD and n not in w.left_out),
+    ]
+    current = w.plain.get("target")
+    target = st.selectbox(
+        _("Column to predict (optional)"),
+        choices,
+        index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: _("none") if n is None else n,
+        key="target",
+        help=_("If the table will be used to predict one column, more care is given to how others relate to it."),
+    )
+    if target != current:
+        w.plain["target"] = target
+        w.plain.pop("positive", None)
+
+
+def _weights(w: Wizard) -> list[str | None]:
+    """The numbers that may say for how many a row stands, and none of them; empty where there is no number."""
+    numbers = [
+        n
+        for n, c in w.plain["columns"].items()
+        if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")
+    ]
+    return [None, *numbers] if numbers or w.plain.get("weight") is not None else []
+
+
+def _weight(choices: list[str | None]) -> None:
+    """Which number says for how many a row stands."""
+    w = wizard()
+    current = w.plain.get("weight")
+    weight = st.selectbox(
+        _("Weight of a row (optional)"),
+        choices,
+        index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: _("none") if n is None else n,
+        key="weight",
+        help=_(
+            "In a survey, the number of people that a row represents. Its smallest and largest value must be "
+            "known, not learnt. Comparisons then show how close weighted rows come."
+        ),
+    )
+    if weight != current:
+        w.plain["weight"] = weight
+
+
+def _vouchers() -> None:
+    """Who stands behind the facts, at a glance."""
+    reported = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
+    parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
+    price = wizard().plain.get("learnt")
+    cost = (
+        _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(
+            epsilon=price["epsilon"], ledger_entry=price["ledger_entry"]
+        )
+        if price
+        else ""
+    )
+    st.caption(_("Columns: {parts}.{cost}").format(parts=", ".join(parts), cost=cost))
+
+
+def _problems() -> None:
+    result, problem = facts_of(wizard())
+    if result is None:
+        st.error(frame.escape(words.plain(problem)), icon=":material/error:")
+
+
+def _vouch() -> None:
+    """The button by which all that waits, in all tables, is confirmed at once on somebody's word."""
+    w = wizard()
+    tables = list(w.plain["tables"]) if several(w) else [""]
+    waiting = {t: names for t in tables if (names := checklist.waiting(w, t))}
+    unread = not is_read(w)
+    if not (waiting or unread or (several(w) and (keys.waiting(w) or apart(w)))):
+        return
+    named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
+    with st.popover(_("What it means"), icon=":material/help:", type="tertiary"):
+        st.markdown(_(words.NOT_FREE))
+        st.caption(_("Waiting: ") + frame.escape(", ".join(named)))
+    word = _("Your word that these are public facts. Your name is recorded with them. Without it you cannot go on.")
+    label = ngettext("Confirm {n} column", "Confirm {n} columns", len(named))
+    if several(w) and keys.waiting(w):
+        label = ngettext("Confirm {n} column and the keys", "Confirm {n} columns and the keys", len(named))
+    if st.button(
+        label, key="confirm_all", type="primary", icon=":material/how_to_reg:", help=" ".join([word, *_besides(w)])
+    ):
+        what = _("All columns and keys") if several(w) else _("All columns")
+        intake.replace(_confirmed(w, waiting), _("{what} are confirmed on your word.").format(what=what))
+
+
+def _besides(w: Wizard) -> list[str]:
+    """The answers that are taken along with the columns' facts."""
+    person, coded = unit.proposed(w), not several(w) and bool(facts.codes_asked(w))
+    return [_("The answer on rows of one person is taken as it stands.")] * person + [
+        _("The choice of numbers and codes is taken as it stands.")
+    ] * coded
+
+
+def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
+    """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
+    if not several(w):
+        unit.take(w)
+        plain = facts.confirm(facts.codes_taken(w), waiting.get("", []))
+        read = plain.get("dialect")
+        return {**plain, "dialect": {**read, "source": "declared"}} if read else plain
+    tables, shown = {}, w.at
+    for table, plain in w.plain["tables"].items():
+        w.at = table
+        for name in lists.to_omit(w):
+            plain = facts.left_out(plain, name)
+        if plain.get("dialect"):
+            plain = {**plain, "dialect": {**plain["dialect"], "source": "declared"}}
+        tables[table] = facts.confirm(plain, waiting.get(table, []))
+    w.at = shown
+    unsaid = [{**k, "source": "declared"} if k.get("source") == "unconfirmed" else k for k in w.plain.get("keys", ())]
+    return {**w.plain, "tables": tables, "keys": unsaid}
+
+
+def _values() -> None:
+    """One column's categories as lines, and its own confirmation."""
+    if effective_own(wizard())["columns"]:
+        frame.fold(_("One column: its list of values, and confirming it alone"), "one_column", _one)
+
+
+def _one() -> None:
+    w = wizard()
+    names = list(effective_own(w)["columns"])
+    index = names.index(w.editing) if w.editing in names else 0
+    name = st.selectbox(_("Column"), names, index=index, key="editing", help=_("The column to look at."))
+    w.editing = name
+    column = own(w)["columns"][name]
+    if column["type"] in facts.WORDED:
+        _lines(name, column)
+    elif column["type"] == "identifier":
+        _form(name, column)
+    else:
+        st.caption(frame.sentence(_("{kind}: it has no list of values.").format(kind=words.KINDS[column["type"]])))
+    if name in alone(w):
+        st.caption(_("It is confirmed above, alone and with a reason."))
+    elif column.get("source") == "unconfirmed":
+        if st.button(_("I vouch for this column"), key="confirm_one"):
+            intake.replace_own(
+                facts.confirm(own(w), [name]), _("{name} is confirmed on your word.").format(name=frame.escape(name))
+            )
+    else:
+        st.caption(_("Who vouches: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
+
+
+def _form(name: str, column: dict) -> None:
+    """In which form an identifier's made-up keys are written."""
+    text = st.text_input(
+        _("Form of made-up keys (optional)"),
+        column.get("pattern") or "",
+        key=f"pattern_{wizard().edition}_{name}",
+        max_chars=100,
+        placeholder="P[0-9]{6}",
+        help=_(
+            "Letters, digits and classes: P[0-9]{{6}} gives P000001, P000002 ... State it from a code book or what is "
+            "generally known: it is published, and never read from the rows. Empty: 1, 2, 3 ..."
+        ).format(),
+    )
+    if text.strip() != (column.get("pattern") or ""):
+        if wrong := text.strip() and app_api.key_problem(text.strip()):
+            st.error(frame.escape(frame.sentence(words.plain(wrong))), icon=":material/error:")
+        elif st.button(_("Keep this form"), key="keep_form"):
+            changed = _("The made-up keys of {name} have a form now.").format(name=frame.escape(name))
+            intake.replace_own(facts.with_pattern(own(wizard()), name, text), changed)
+
+
+def _lines(name: str, column: dict) -> None:
+    values = list(column.get("categories") or ())
+    if len(values) > facts.SHOWN_VALUES or any("\n" in v for v in values):
+        st.caption(
+            _("{number} values: too many to edit here. Save the description, edit the file and upload it.").format(
+                number=len(values)
+            )
+        )
+        return
+    text = st.text_area(
+        _("Possible values, one a line"),
+        "\n".join(values),
+        height=240,
+        key=f"lines_{wizard().edition}_{name}",
+        help=_("Every value the column can take. For an ordered category, from lowest to highest."),
+    )
+    if st.button(_("Keep these values"), key="keep_values"):
+        intake.replace_own(
+            facts.with_values(own(wizard()), name, text),
+            _("The values of {name} are changed.").format(name=frame.escape(name)),
+        )
+
+
+def _blocked() -> str:
+    w = wizard()
+    if open_points := checklist.blocked(w):
+        return open_points
+    try:
+        synth.Ledger().summary(dataset(w))
+    except synth.SynthError as error:
+        return frame.message_of(error)
+    return ""
+
+
+page()
