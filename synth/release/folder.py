@@ -38,15 +38,8 @@ from synth.sources.formats.text_table import Table
 
 ONE_TABLE = "one_table"  # beside the format of a release whose tree of tables is written as one
 RELATED = "related-"  # begins the kinds of files of related tables
-NAMES = (
-    "synthetic.csv",
-    "schema.json",
-    "card.json",
-    "release.json",
-    "release.safetensors",
-    "model.json",
-    "model.safetensors",
-)
+OWN = ("schema.json", "card.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
+NAMES = (f"{ONE}.csv", *OWN)
 
 
 def write(

@@ -18,20 +18,9 @@ from safetensors.numpy import load as undump
 from synth.files import regular_files
 from synth.numeric.disk_array import HELD, chunks, mapped
 
-KINDS = {
-    "bool": "BOOL",
-    "int8": "I8",
-    "uint8": "U8",
-    "int16": "I16",
-    "uint16": "U16",
-    "int32": "I32",
-    "uint32": "U32",
-    "int64": "I64",
-    "uint64": "U64",
-    "float16": "F16",
-    "float32": "F32",
-    "float64": "F64",
-}
+LETTERS = {"int": "I", "uint": "U", "float": "F"}
+KINDS = {f"{word}{bits}": f"{letter}{bits}" for word, letter in LETTERS.items() for bits in (8, 16, 32, 64)}
+KINDS = {"bool": "BOOL"} | {name: kind for name, kind in KINDS.items() if name != "float8"}
 TYPES = {reported: np.dtype(kind).newbyteorder("<") for kind, reported in KINDS.items()}
 # as the format's library sorts: last ones first
 ORDER = ["BOOL", "U8", "I8", "I16", "U16", "F16", "I32", "U32", "F32", "F64", "I64", "U64"]
