@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from synth.pipeline.encoded_rows import encode
     from synth.pipeline.inference.released_counts import count_intervals
     from synth.pipeline.multiple import multiple
+    from synth.pipeline.plan import worth as prior_worth
     from synth.pipeline.prepare import charged_before
-    from synth.pipeline.prior_worth import worth as prior_worth
     from synth.pipeline.priors import look as prior_look
     from synth.pipeline.private_rows import rough_rows
     from synth.pipeline.reached import advice as expected_advice
@@ -161,7 +161,7 @@ _HOME = {
     "series_plan": "pipeline.series:plan",
     "prior_evidence": "report.prior_evidence",
     "prior_look": "pipeline.priors:look",
-    "prior_worth": "pipeline.prior_worth:worth",
+    "prior_worth": "pipeline.plan:worth",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "pages": "jobs.roles",

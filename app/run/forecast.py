@@ -193,11 +193,11 @@ def joined_shown(w: Wizard) -> None:
 
 def _errors(plan: Any) -> dict[str, list[str]]:
     """A line for each table and what is asked of it, the root first."""
-    order = list(dict.fromkeys(a.table for a in plan.asked))
-    lines = sorted(plan.asked, key=lambda a: order.index(a.table))
+    order = list(dict.fromkeys(a.table for a in plan.steps))
+    lines = sorted(plan.steps, key=lambda a: order.index(a.table))
     return {
         _("Table"): [frame.escape(a.table) for a in lines],
-        _("Asked"): [frame.escape(a.about) for a in lines],
+        _("Asked"): [frame.escape(a.purpose) for a in lines],
         _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
     }
 
@@ -205,10 +205,10 @@ def _errors(plan: Any) -> dict[str, list[str]]:
 def joined_stages(plan: Any) -> dict[str, list[str]]:
     """What the spend asks for, a line for each table and kind."""
     return {
-        _("Asks for"): [frame.escape(f"{a.table}: {a.about}") for a in plan.asked],
-        _("Tables"): [f"{a.tables:,}" for a in plan.asked],
-        _("Cells"): [f"{a.cells:,}" for a in plan.asked],
-        _("Noise"): [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.asked],
+        _("Asks for"): [frame.escape(f"{a.table}: {a.purpose}") for a in plan.steps],
+        _("Tables"): [f"{a.tables:,}" for a in plan.steps],
+        _("Cells"): [f"{a.cells:,}" for a in plan.steps],
+        _("Noise"): [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.steps],
     }
 
 

@@ -238,7 +238,7 @@ def plan(
     """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
-    from synth.pipeline.uses_forecast import LADDER
+    from synth.pipeline.plan import LADDER
     from synth.schema.dataset import load_any
 
     asked: dict[str, Any] = {

@@ -21,7 +21,7 @@ from synth.pipeline.learn_schema import learn, priced, rows_to_learn
 from synth.pipeline.prepare import Context, RunPlan, on_card, prepare
 from synth.pipeline.priors import Encoded, encoded
 from synth.pipeline.private_rows import marked
-from synth.pipeline.public_twin import Preview
+from synth.pipeline.rehearsal import Preview
 from synth.pipeline.request import RunRequest
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event

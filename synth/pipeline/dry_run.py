@@ -1,6 +1,10 @@
-"""A whole run on made-up rows: measured, fitted, sampled and written to a temporary folder, which is then removed.
+"""A whole run before anything is spent, on rows made up from the schema or drawn from public tables.
 
-The ledger, the rows and the release are made for it and thrown away; no private row is read, nothing is charged.
+A dry run is thrown away: measured, fitted, sampled and written to a temporary folder. A preview is kept: the private
+table is taken for another sample of the people of whom a prior is one, and card and pages say that they are of public
+rows. The ledger is made for either and thrown away with its line.
+
+Privacy: public only; no private row is read, nothing is charged.
 """
 
 import tempfile
@@ -8,11 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError
 from synth.generators.core.related import Nested
@@ -20,16 +24,22 @@ from synth.jobs import Cancelled
 from synth.pipeline.charge import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
+from synth.pipeline.plan import NEEDED
 from synth.pipeline.prepare import Context, RunPlan
+from synth.pipeline.priors import encoded, stated
 from synth.pipeline.private_rows import wanted
-from synth.pipeline.rehearsal import made_up, most_roots
+from synth.pipeline.rehearsal import Pretend, Preview
+from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
+from synth.pipeline.result import Result
+from synth.pipeline.run import carry_out
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.relation import relation_named
-from synth.schema import codec, persons
+from synth.release import folder
+from synth.release.card.statements import PREVIEW
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.persons import taken
@@ -39,6 +49,22 @@ from synth.sources.table_source import place_of
 ROWS, WRITTEN = 500, 5  # most rows that are made up; rows of the table that is written
 STAGES = ("read", "measure", "fit", "sample", "write")
 LEFT_OUT = ("the table's own form and size", "learning of missing facts", "the real ledger and output folder")
+
+
+ONE_TABLE = (
+    "a preview is of one table whose rows stand alone; of others a forecast with `prior=` rehearses the questions on "
+    "the public rows"
+)
+MOST_ROWS = 100_000  # of a preview
+TWIN, RELEASE = "public_twin.csv", "release"
+STATEMENT = (
+    f"{PREVIEW}. {{rows:,}} rows were drawn from {{name}} in place of the private table, of which nothing was read and "
+    "to which nothing was charged"
+)
+FAILED = (
+    "the preview would fail after the spend, as the run on the private table might ({}); choose other options or "
+    "another method"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +180,7 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
         check_pure(generator)
     plan = RunPlan(
         request=request,
-        rows=wanted({n: place_of(f) for n, f in _frames(schema, rows).items()}, schema),
+        rows=wanted({n: place_of(f) for n, f in Pretend.of(schema, rows).frames().items()}, schema),
         schema=schema,
         questions=generator,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
@@ -164,34 +190,6 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
     )
     plan.check()
     return plan
-
-
-def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
-    """Rows drawn evenly and independently from what the schema allows, as text, by table."""
-    if schema.tree is None:
-        return {ONE: _frame(schema.tables[ONE], rows)}
-    result: dict[str, pd.DataFrame] = {}
-    forest = made_up(schema.tree, most_roots(schema.tree, rows))
-    for name in schema.downwards:
-        branch, own, key = forest[name], schema.tables[name], schema.key_above(name)
-        many = len(branch.parent)
-        columns = {n: branch.columns[n] for n in own.measured()}
-        result[name] = pd.DataFrame({n: t.to_pandas() for n, t in codec.decode(columns, own, num_rows=many).items()})
-        for column in schema.key_columns(name):
-            result[name][column] = [str(i) for i in range(many)]
-        for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
-            result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
-    if schema.one_table:
-        return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.privacy_unit[0])}
-    return result
-
-
-def _frame(schema: Schema, rows: int) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    texts = {n: t.to_pandas() for n, t in codec.decode(places, schema, num_rows=rows).items()}
-    whose = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
-    return pd.DataFrame({**texts, **whose})
 
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
@@ -212,3 +210,65 @@ def uncharged() -> Iterator[None]:
         yield
     finally:
         COMMITTED[:] = before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Previewed:
+    """What a run on public rows made. ``paths``: of its files; ``statement``: what it is made of.
+
+    Privacy: public only.
+    """
+
+    result: Result
+    statement: str
+    paths: dict[str, str]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {**{n: v for n, v in asdict(self).items() if n != "result"}, **self.result.plain(), "paths": self.paths}
+
+
+def run_preview(
+    schema: Schema | Dataset,
+    out: str | PathLike[str],
+    *,
+    prior: Sequence[str | PathLike[str]],
+    rows: int,
+    reporter: Reporter | None = None,
+    **options: Any,
+) -> Previewed:
+    """A run on about ``rows`` rows that are drawn from the priors, with the files that a run would write, into ``out``.
+
+    ``prior``: at least one; that which covers most columns stands in for the private table, whose other columns are
+    drawn evenly. ``options``: as of ``run``. Errors: UsageError, InputError for whatever a run with these options would
+    be refused for, and for what would strike it after its spend.
+
+    **Guarantee**: none is needed, for no row is private; no ledger but its own is touched.
+
+    Privacy: public only.
+    """
+    linked = options.get("linked")
+    if schema.several or (schema.linked_rows if linked is None else linked):
+        raise UsageError(ONE_TABLE)
+    schema = schema.tables[schema.root]
+    if not prior:
+        raise UsageError(NEEDED)
+    place, many = Path(out), min(rows, MOST_ROWS)
+    with tempfile.TemporaryDirectory(prefix="synth-preview-") as beside, uncharged():
+        asked = {**options, "prior": tuple(prior), "dataset": "preview", "separate": True, "actor": None, "run": None}
+        request = RunRequest(**{**asked, "ledger": f"{beside}/ledger.sqlite", "out": place / RELEASE})
+        questions = generator_named(request.method, relation_named(request.relation), request.options)
+        paid = options.get("ledger")
+        known = encoded(stated(request.prior, request.prior_reason, schema, questions, ledger=paid), schema)
+        pretend = Pretend.of(schema, many, priors=known)
+        twin, frame = pretend.twin, pretend.frames()[ONE]
+        said = STATEMENT.format(rows=many, name=twin.name)
+        about = {"statement": said, "name": twin.name, "sha256": twin.sha256, "rows": many}
+        try:
+            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY)
+            result = carry_out(request, schema, context, preview=Preview(priors=pretend.priors, card=about))
+        except SpentError as error:
+            cause = error.__cause__
+            raise UsageError(FAILED.format(cause if isinstance(cause, SynthError) else type(cause).__name__)) from None
+    folder.write_table(place / TWIN, {n: pa.array(frame[n]) for n in frame}, schema, raw_text=True)
+    return Previewed(result=result, statement=said, paths={**result.paths, "twin": str(place / TWIN)})

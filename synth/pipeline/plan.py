@@ -1,48 +1,58 @@
-"""What can be said of a run before any row is read: noise, expected error, time, memory.
+"""What can be said of a run before any row is read: noise, expected error, time, memory; what priors are worth.
 
-The generator's questions are asked of a stand-in: a table of the given size in which every column is uniform and
-independent. Questions that adapt to answers (merged bins) may therefore differ in the real run; noise scales
-and costs are close, and exact where nothing adapts.
+The method's questions are asked of a stand-in (rehearsal.py): a table of the given size, or related ones, in which
+every value is as likely as another and columns are independent; with priors the trees are drawn from the public ones.
+Questions that adapt to answers (merged bins) may therefore differ in the real run; noise scales and costs are close,
+and exact where nothing adapts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import pairwise
-from math import prod, sqrt
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from math import exp, inf, log, pi, prod, sqrt
 from os import PathLike
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators.base import Run
 from synth.generators.core.planning import FINE, made_by_noise
 from synth.generators.core.search import BASE, SEARCH, Rounds
-from synth.mechanisms import counts
-from synth.pipeline.learning_forecast import rehearsed, to_be_learnt
+from synth.generators.method import Method
+from synth.mechanisms import counts, linked
+from synth.mechanisms import values as stability
+from synth.pipeline import rehearsal
+from synth.pipeline.budget import mechanisms, setting
+from synth.pipeline.fit_and_draw import Wanted, fit_and_sample
+from synth.pipeline.learn_schema import CLEAR, lacking, noise_of
 from synth.pipeline.methods import check_pure, generator_named, granted
-from synth.pipeline.plan_result import LearningForecast, Plan, PlannedQuestion
-from synth.pipeline.prior_worth import worth
+from synth.pipeline.plan_result import Errors, LearningForecast, Plan, PlannedQuestion, PriorWorth, UseForecast
 from synth.pipeline.priors import encoded, stated
-from synth.pipeline.rehearsal import rehearse
-from synth.pipeline.related_forecast import RelatedForecast, forecast
+from synth.pipeline.rehearsal import Pretend, rehearse
+from synth.pipeline.reporting import Quiet
 from synth.pipeline.request import check_num_rows
-from synth.pipeline.schema_approval import adjacency_of, with_target
-from synth.pipeline.uses import with_uses
-from synth.pipeline.uses_forecast import Forecaster, averaged, least, noise_error
-from synth.pipeline.uses_forecast import forecast as forecast_of
+from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
+from synth.pipeline.uses import tables_of, with_uses
 from synth.privacy.accounting import composition
+from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.division import division
 from synth.privacy.accounting.events import Event
-from synth.privacy.curator import Grant
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Counts, Marginal, Search
+from synth.questions import Counts, Linked, LinkedRelease, Marginal, Search
 from synth.questions import Step as DescentStep
+from synth.questions.linked import placed
 from synth.release.card.card import meaning
+from synth.schema import related_uses
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
+from synth.schema.grouping import coarse
 from synth.schema.persons import taken
-from synth.schema.table import Schema
+from synth.schema.table import CATEGORICAL, Schema
+from synth.schema.uses import MeansUse
 
 # Seconds and bytes, set by runs on two idle cores (`make bench-plan`); those of the fit between simulated tables and
 # real ones (benchmarks/repeated_runs.py), whose columns depend so much that a fit goes on longer. No promise.
@@ -57,6 +67,32 @@ SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
+
+
+LADDER = (0.1, 0.3, 1.0, 3.0, 10.0)  # at which a forecast is shown beside the one asked for
+LEAST, MOST, HALVINGS = 0.01, 20.0, 10  # of an epsilon that is looked for
+MOST_STAND_IN = 20_000  # rows of a stand-in that priors are tried on; noise is in proportion to the rows there would be
+FITS = 4  # mixtures of an ensemble in a rehearsal; more and tables of three columns move its figures little
+MOST_PAIRS = 200  # of columns that are compared; of more a seeded choice
+NEEDED = "it is rehearsed on public rows: name a public table or an earlier release with `prior=`"
+VIEWS = {
+    "siblings": "siblings",
+    "steps": "from one event to the next",
+    "far": "half a history later",
+    "first": "first events",
+    "last": "last events",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Forecast:
+    """What a method asks within one grant: its questions, what they cost, tables of columns by the columns' names with
+    the rows that each counts, and what else is said of such a run."""
+
+    steps: list[PlannedQuestion]
+    events: Sequence[Event]
+    tables: list[tuple[frozenset[str], Marginal, float]]
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 def plan(
@@ -76,12 +112,12 @@ def plan(
     prior_reason: str | Sequence[str] | None = None,
     learn_share: float | None = None,
     ledger: Any = None,
-) -> Any:
+) -> Plan:
     """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
 
     ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons.
 
-    A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
+    ``epsilons``: at which uses are forecast as well. ``error``: a share
     of rows in the wrong place, or of means so many standard deviations, for which the least epsilon of each use is
     looked for. ``prior``, ``prior_reason``: as
     of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of
@@ -97,7 +133,7 @@ def plan(
     check_schema(schema, tree=True)
     composition.check(epsilon, delta, pure=True)
     check_num_rows(rows)
-    bare, share = to_be_learnt(with_target(schema, target), learn_share)
+    bare, share = _to_be_learnt(with_target(schema, target), learn_share)
     facts, link = taken(bare), relation_named(relation)
     generator = generator_named(method, link, options, tree=facts.tree is not None)
     if delta == 0:
@@ -106,146 +142,379 @@ def plan(
     grant, learning = granted(epsilon, delta, adjacency, learning=share > 0), None
     before: tuple[Event, ...] = ()
     facts = with_uses(facts, uses)
-    _check_error(facts, error)
-    if share:
-        stated([str(p) for p in prior], prior_reason, facts, generator, ledger=ledger)
-        prior = ()  # what it is worth shows under a complete schema alone
-        facts, learning, before, grant = rehearsed(generator, facts, grant, share)
-    tree, table = facts.tree, facts.tables[facts.root]
-    if tree is not None:
-        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, tree, generator, ledger=ledger), tree)
-        return _of_tree(
-            partial(forecast, tree, generator, roots=rows, priors=priors, before=before),
-            lambda e: granted(e, delta, adjacency, learning=False),
-            grant,
-            delta=delta,
-            learning=learning,
-            epsilons=epsilons if facts.uses else (),
-            error=error,
-        )
-    if not table.measured():
-        raise UsageError("every column is an identifier; there is nothing to plan")
-    named = Forecaster(generator=generator, schema=table, adjacency=adjacency, rows=rows, delta=delta)
-    alone = _of_one(
-        named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning, error=error
-    )
-    if not prior:
-        return alone
-    how: dict[str, Any] = {
-        "method": method,
-        "relation": relation,
-        "options": options,
-        "prior_reason": prior_reason,
-        "ledger": ledger,
-    }
-    return replace(alone, prior=worth(table, prior, epsilons=(epsilon,), rows=rows, delta=delta, **how)[0])
-
-
-def _of_tree(
-    forecast_of: Callable[[Grant], RelatedForecast],
-    at: Callable[[float], Grant],
-    grant: Grant,
-    *,
-    delta: float,
-    learning: LearningForecast | None,
-    epsilons: Sequence[float],
-    error: float | None,
-) -> RelatedForecast:
-    """The forecast of related tables, and what their uses get at other epsilons."""
-    result = forecast_of(grant)
-    others = [one for e in {*epsilons} - {grant.epsilon} for one in forecast_of(at(e)).uses]
-    return replace(
-        result,
-        delta=delta,
-        learning=learning,
-        uses=sorted([*result.uses, *others], key=lambda u: u.epsilon),
-        least_epsilon={} if error is None else least(lambda e: forecast_of(at(e)).uses, error),
-    )
-
-
-def _of_one(
-    named: Forecaster,
-    grant: Grant,
-    before: tuple[Event, ...],
-    *,
-    method: str,
-    relation: str,
-    epsilons: Sequence[float],
-    learning: LearningForecast | None,
-    error: float | None,
-) -> Plan:
-    """The forecast of a single table, rehearsed once. ``before``: what learning takes of the budget."""
-    facts, rows, epsilon, adjacency = named.schema, named.rows, grant.epsilon, named.adjacency
-    questions, events = rehearse(named.generator, facts, grant, rows=rows)
-    asked = averaged(questions)
-    tables = [q for q, _ in asked if isinstance(q, Counts)]
-    marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
-    return Plan(
-        method=method,
-        relation=relation,
-        epsilon=epsilon,
-        delta=named.delta,
-        rows=rows,
-        mu=grant.mu,
-        sensitivity=counts.sensitivity(adjacency),
-        meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
-        steps=[_step(q, cells) for q, cells in asked],
-        budget=division([e.plain() for e in (*before, *events)]),
-        learning=learning,
-        **_errors(tables, marginals, rows),
-        seconds=_time(asked, marginals, facts, rows, int(getattr(named.generator, "rounds", 0))),
-        peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
-        uses=_by_use(named, asked, epsilon, epsilons),
-        least_epsilon={} if error is None else least(named.at, error),
-    )
-
-
-def _by_use(
-    named: Forecaster, asked: Sequence[tuple[Any, int]], epsilon: float, epsilons: Sequence[float]
-) -> list[Any]:
-    """What each use gets at ``epsilon``, of which ``asked`` was rehearsed, and at the others, in rising order."""
-    at = sorted({epsilon, *(epsilons if named.schema.uses else ())})
-    rehearsed = forecast_of(named.schema, asked, rows=named.rows, epsilon=epsilon)
-    return [one for e in at for one in (rehearsed if e == epsilon else named.at(e))]
-
-
-def _check_error(facts: Schema | Dataset, error: float | None) -> None:
     if error is not None and not facts.uses:
         raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
+    named = stated([str(p) for p in prior], prior_reason, facts, generator, ledger=ledger)
+    if share:
+        named = ()  # what they are worth shows under a complete schema alone
+        facts, learning, before, grant = _learnt(generator, facts, grant, share)
+    table, priors = facts.tables[facts.root], encoded(named, facts)
+    if facts.tree is not None:
+        pretend = Pretend.of(facts, rows, priors=priors)
+    elif not table.measured():
+        raise UsageError("every column is an identifier; there is nothing to plan")
+
+    def of(grant: Grant) -> _Forecast:
+        if facts.tree is None:
+            return _of_one(generator, table, grant, rows)
+        return _of_tree(generator, pretend, grant, rows)
+
+    def at(other: float) -> list[UseForecast]:
+        return _by_use(facts, of(granted(other, delta, adjacency, learning=False)).tables, other)
+
+    first = of(grant)
+    each = sorted({epsilon, *(epsilons if facts.uses else ())})
+    unit = None if facts.tree is None else facts.tree.unit_in_words
+    one = unit or ("row" if adjacency.by_row else "person")
+    return Plan(
+        method=generator.name,
+        relation=str(link),
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        rows=rows,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(adjacency) if unit is None else linked.sensitivity(adjacency),
+        meaning=meaning(epsilon, about=one, relation=str(adjacency.relation)),
+        steps=first.steps,
+        budget=division([e.plain() for e in (*before, *first.events)]),
+        learning=learning,
+        uses=[one for e in each for one in (_by_use(facts, first.tables, e) if e == epsilon else at(e))],
+        least_epsilon={} if error is None else least(at, error),
+        prior=_worth(table, priors, generator, (grant,), rows)[0] if named and facts.tree is None else None,
+        **first.more,
+    )
 
 
-def _time(
-    asked: Sequence[tuple[Any, int]], marginals: Sequence[Marginal], facts: Schema, rows: int, most: int
-) -> float:
-    """Seconds of a run; ``most``: rounds of a search."""
-    fitted = _seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
-    return fitted + _training([q for q, _ in asked], rows)
-
-
-def _errors(tables: Sequence[Counts], marginals: Sequence[Marginal], rows: int) -> dict[str, Any]:
-    """What noise alone puts into tables of one and of two columns, and how many cells the latter have.
-
-    Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
-    """
+def _of_one(generator: Method, schema: Schema, grant: Grant, rows: int) -> _Forecast:
+    """Of a single table, rehearsed once."""
+    questions, events = rehearse(generator, schema, grant, rows=rows)
+    asked = averaged(questions)
+    tables = [q for q, _ in asked if isinstance(q, Counts)]
+    each = [m for q in tables for m in q.marginals]
+    marginals = list({tuple(id(b) for b in m.bins): m for m in each}.values())
     pairs = [m for m in marginals if len(m.bins) == 2]
-    one = noise_error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
-    two = noise_error(pairs, rows)
-    cells = float(np.mean([m.cells for m in pairs])) if two is not None else None
-    return {"error_one_way": one or 0.0, "error_two_way": two, "cells_two_way": cells}
+    # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
+    one = [_error(m, rows) for m in tables[0].marginals if len(m.bins) == 1] if tables else []
+    searched = _searched(asked, rows, int(getattr(generator, "rounds", 0)))
+    seconds = _seconds(marginals, rows, len(schema.measured()), *searched)
+    return _Forecast(
+        steps=[_step(q, cells) for q, cells in asked],
+        events=events,
+        tables=[(frozenset(m.columns), m, float(rows)) for m in each],
+        more={
+            "error_one_way": fmean(one) if one else 0.0,
+            "error_two_way": fmean(_error(m, rows) for m in pairs) if pairs else None,
+            "cells_two_way": float(np.mean([m.cells for m in pairs])) if pairs else None,
+            "seconds": seconds + _training([q for q, _ in asked], rows),
+            "peak_mib": (BYTES_START + BYTES_PER_CELL_READ * rows * len(schema.measured())) / 2**20,
+        },
+    )
 
 
-def _bins(marginal: Marginal) -> tuple[int, ...]:
-    return tuple(id(b) for b in marginal.bins)
+def _of_tree(generator: Method, pretend: Pretend, grant: Grant, roots: int) -> _Forecast:
+    """Of related tables: answers of the stand-in's trees, scaled to as many as are expected, with noise of the asked
+    scale; with priors, what is left beside them is said too."""
+    noise, asked = SeededNoise(0), replace(setting(pretend.schema, grant, public_rows=None), priors=pretend.priors)
+    scale = roots / pretend.rows.num_roots
+
+    def ask(question: Linked) -> LinkedRelease:
+        exact = linked.exact(question, pretend.rows)
+        values = [
+            np.rint(scale * e.reshape(m.shape) / linked.UNIT) + noise.gaussian_counts(m.shape, sigma=max(m.sigma, 1.0))
+            for m, e in zip(question.marginals, exact, strict=True)
+        ]
+        return LinkedRelease(question=question, values=tuple(values))
+
+    answers = generator.measure(Run(ask, asked))
+    releases = [r for r in answers if isinstance(r, LinkedRelease)]
+    parts = getattr(generator, "noise_left", None) if pretend.priors else None
+    left = {} if parts is None else parts(answers, asked)
+    steps: dict[tuple[str, str], list[tuple[Marginal, float, Any]]] = {}
+    tables = []
+    for question, marginal, total in _told(releases):
+        part = left.get((question.table, question.view, marginal.columns))
+        steps.setdefault((question.table, _about(question, marginal)), []).append((marginal, total, part))
+        if question.view == "rows":
+            tables.append((frozenset(f"{t}.{c}" for t, c, _ in map(placed, marginal.columns)), marginal, total))
+    return _Forecast(
+        steps=[_step_of_table(table, about, own) for (table, about), own in steps.items()],
+        events=[e for r in releases for e in linked.events(r.question, grant.adjacency)],
+        tables=tables,
+        more={"like": pretend.twin.name if pretend.twin else None},
+    )
+
+
+def _told(releases: Sequence[LinkedRelease]) -> Iterator[tuple[Linked, Marginal, float]]:
+    """Each table that is asked for, in order, with the roots that it counts."""
+    for release in releases:
+        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            yield release.question, marginal, float(max(values.sum(), 1.0))
 
 
 def _step(question: Any, cells: int) -> PlannedQuestion:
-    if not isinstance(question, Counts):
-        noise = float(getattr(question, "sigma", None) or question.scale)
-        return PlannedQuestion(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
-    sigmas = [m.sigma for m in question.marginals]
+    noise = getattr(question, "sigma", None) or getattr(question, "scale", None)
+    sigmas = [m.sigma for m in question.marginals] if isinstance(question, Counts) else [float(noise)]  # type: ignore[arg-type]
     return PlannedQuestion(
         purpose=question.purpose, tables=len(sigmas), cells=cells, sigma_least=min(sigmas), sigma_most=max(sigmas)
     )
+
+
+def _step_of_table(table: str, about: str, asked: Sequence[tuple[Marginal, float, Any]]) -> PlannedQuestion:
+    beside = [_error(m, total) * float(np.mean(part)) for m, total, part in asked if part is not None]
+    return PlannedQuestion(
+        table=table,
+        purpose=about,
+        tables=len({m.columns for m, _, _ in asked}),  # answers decide which of them are asked twice
+        cells=sum({m.columns: m.cells for m, _, _ in asked}.values()),
+        sigma_least=min(m.sigma for m, _, _ in asked),
+        sigma_most=max(m.sigma for m, _, _ in asked),
+        error=float(np.mean([_error(m, total) for m, total, _ in asked])),
+        beside=float(np.mean(beside)) if beside else None,
+    )
+
+
+def averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """The questions, a table that was asked before on the same bins with the noise of the average that it completes."""
+    known: dict[tuple[int, ...], float] = {}
+    out = []
+    for question, cells in asked:
+        if isinstance(question, Counts):
+            reported = []
+            for m in question.marginals:
+                bins = tuple(id(b) for b in m.bins)
+                known[bins] = sqrt(1 / (m.sigma**-2 + known.get(bins, inf) ** -2))
+                reported.append(replace(m, sigma=known[bins]))
+            question = replace(question, marginals=tuple(reported))
+        out.append((question, cells))
+    return out
+
+
+def _about(question: Linked, marginal: Marginal) -> str:
+    """What a table is about, in words."""
+    if question.view in VIEWS:
+        return VIEWS[question.view]
+    if len(marginal.bins) == 1:
+        return "single columns"
+    owners = {placed(b.column)[0] for b in marginal.bins}
+    above = ", ".join(sorted(owners - {question.table}))
+    return f"with {above}" if above else "pairs of columns"
+
+
+def _error(marginal: Marginal, total: float) -> float:
+    """Total variation that noise alone puts into a table: no cell loses more than it holds."""
+    each = min(marginal.sigma * sqrt(2 / pi), 2 * total / marginal.cells)
+    return min(0.5 * marginal.cells * each / total, 1.0)
+
+
+def _means_off(marginals: Sequence[tuple[Marginal, float]], numbers: Collection[str]) -> float:
+    """How far noise alone puts a group's mean off, in deviations of the number, whose bins and groups have equal rows:
+    then the squared distances of bins from the mean are 1 on average."""
+    bins = [next(b.size for b in m.bins if b.column in numbers) for m, _ in marginals]
+    each = [sqrt(2 / pi / k) * m.cells * m.sigma / rows for (m, rows), k in zip(marginals, bins, strict=True)]
+    return float(np.mean(each))
+
+
+def _by_use(
+    schema: Schema | Dataset, tables: Sequence[tuple[frozenset[str], Marginal, float]], epsilon: float
+) -> list[UseForecast]:
+    """What each use gets of these tables: the mean over its own; of related ones over their tables of two columns."""
+    known: dict[frozenset[str], tuple[Marginal, float]] = {}
+    for names, marginal, total in tables:
+        if names not in known or _error(marginal, total) < _error(*known[names]):
+            known[names] = (marginal, total)
+    out = []
+    for use, (words, wanted) in zip(schema.uses or (), tables_of(schema), strict=True):
+        needed = wanted if schema.tree is None else related_uses.pairs(wanted)
+        counted = [known[frozenset(t)] for t in needed if frozenset(t) in known]
+        cells = float(np.mean([m.cells for m, _ in counted])) if counted else 0.0
+        total = float(np.mean([t for _, t in counted])) if counted else 1.0
+        every = len(counted) == len(needed)
+        out.append(
+            UseForecast(
+                use=words,
+                epsilon=epsilon,
+                error=float(np.mean([_error(*c) for c in counted])) if counted and every else None,
+                second=min(1.0, 0.5 * sqrt(4 / pi / total * max(cells - 1, 0.0))),
+                tables=len(needed),
+                cells=cells,
+                faint=schema.tree is not None and not every,
+                means=_means_off(counted, use.of)
+                if counted and schema.tree is None and isinstance(use, MeansUse)
+                else None,
+            )
+        )
+    return out
+
+
+def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[str, float | None]:
+    """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place, or puts
+    means no more than so many standard deviations off.
+
+    ``at``: what each use gets at an epsilon. None where none up to ``MOST`` does. Errors: UsageError for an error
+    outside 0 to 1.
+
+    Privacy: public only.
+    """
+    if not 0 < error < 1:
+        raise UsageError(f"`error={error}`: must lie between 0 and 1, a share of the rows; 0.05 is usual")
+    known: dict[float, Sequence[UseForecast]] = {}
+
+    def enough(epsilon: float, use: int) -> bool:
+        if epsilon not in known:
+            known[epsilon] = at(epsilon)
+        one = known[epsilon][use]
+        return one.error is not None and (one.error if one.means is None else one.means) <= error
+
+    result: dict[str, float | None] = {}
+    known[MOST] = at(MOST)
+    for i, one in enumerate(known[MOST]):
+        low, high = log(LEAST), log(MOST)
+        if not enough(MOST, i):
+            result[one.use] = None
+            continue
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(round(exp(middle), 3), i) else (middle, high)
+        result[one.use] = round(exp(high), 3)
+    return result
+
+
+def _to_be_learnt(schema: AnySchema, asked: float | None) -> tuple[AnySchema, float]:
+    """The schema without what nobody vouches for, and the share of the budget for it.
+
+    Errors: UsageError, InputError.
+    """
+    if asked is None:
+        return schema, 0.0
+    check_left(asked)
+    bare = to_learn(schema, False, lambda _: None)
+    return bare, learning_share(bare, asked)
+
+
+def _learnt(
+    questions: Method, schema: Schema | Dataset, grant: Grant, share: float
+) -> tuple[Schema | Dataset, LearningForecast, tuple[Event, ...], Grant]:
+    """A schema with made-up facts, what is said of learning them, its price, and the grant that is left.
+
+    Errors: UsageError for what the run would be refused for. Privacy: public only.
+    """
+    own, mu = rehearsal.share(grant, share, failures=True, alone=False), grant.mu * sqrt(share)
+    result, events = rehearsal.learning(questions, schema, own, mu)
+    names = lacking(schema)
+    words = sum(schema.all_columns[n].type in CATEGORICAL for n in names)
+    sigma = noise_of(len(names), grant.adjacency, mu=mu)
+    part = {"sigma": sigma, "failure_delta": grant.failure_delta / max(words, 1)}
+    said = LearningForecast(
+        share=share,
+        epsilon=epsilon_of(events, own.left_delta),
+        columns=names,
+        category=stability.threshold(grant.adjacency, **part) if words else None,
+        bound=CLEAR * sigma,
+        seen=grant.adjacency.max_rows,
+    )
+    return result, said, events, rehearsal.share(grant, 1 - share, failures=False, alone=False)
+
+
+def worth(
+    schema: Schema,
+    prior: Sequence[Any],
+    *,
+    rows: int,
+    epsilons: Sequence[float],
+    delta: float,
+    prior_reason: Any = None,
+    relation: str = "add_remove",
+    method: str = "mixture",
+    options: Mapping[str, Any] | None = None,
+    ledger: Any = None,
+) -> list[PriorWorth]:
+    """What the priors are worth on about ``rows`` rows, for each epsilon. Opens no private table.
+
+    ``schema``: complete; ``epsilons``: each above 0; ``prior``, ``prior_reason``, ``delta``, ``relation``, ``method``,
+    ``options``, ``ledger``: as of ``run``. Errors: UsageError, InputError as of a run with these priors.
+
+    Privacy: public only: its rows are drawn from the priors.
+    """
+    link = relation_named(relation)
+    generator, adjacency = generator_named(method, link, options), adjacency_of(schema, link)
+    known = encoded(stated([str(p) for p in prior], prior_reason, schema, generator, ledger=ledger), schema)
+    grants = [granted(e, delta, adjacency, learning=False) for e in epsilons]
+    return _worth(schema, known, generator, grants, rows)
+
+
+def _worth(
+    schema: Schema, priors: Sequence[Any], generator: Method, grants: Sequence[Grant], rows: int
+) -> list[PriorWorth]:
+    """The run rehearsed on the priors' own rows, with and without them, for each grant.
+
+    The private table is taken for another sample of the people of whom the prior is one. Where it is, the figures are
+    what a run reaches; where it is not, the method sees that in its noisy answers and uses less of the prior, down to
+    the figure without.
+    """
+    if not priors:
+        raise UsageError(NEEDED)
+    rng, size, quick = np.random.default_rng(0), min(rows, MOST_STAND_IN), _quick(generator)
+    pretend = Pretend.of(schema, size, priors=priors, rng=rng)
+    twin = pretend.twin
+    names = [n for n in schema.measured() if n in twin.columns]
+    alone = apart(pretend.rows, twin.drawn_again(rng=rng).rows, schema, names)
+    out = []
+    for grant in grants:
+        scaled = replace(grant, mu=grant.mu * rows / size)  # the same noise in parts of the rows
+        without, beside = (
+            apart(pretend.rows, _made(quick, replace(pretend, priors=p), scaled), schema, names)
+            for p in ((), pretend.priors)
+        )
+        facts: dict[str, Any] = {"like": twin.name, "columns": len(names), "alone": alone}
+        out.append(PriorWorth(epsilon=grant.epsilon, without=without, beside=beside, **facts))
+    return out
+
+
+def _quick(generator: Any) -> Any:
+    """The method with a smaller ensemble, and without searches for larger tables: seconds instead of minutes."""
+    fit = getattr(generator, "options", None)
+    if fit is None or not hasattr(fit, "ensembles"):
+        return generator
+    return replace(generator, rounds=0, options=replace(fit, ensembles=min(fit.ensembles, FITS)))
+
+
+def _made(generator: Any, pretend: Pretend, grant: Grant) -> dict[str, np.ndarray]:
+    """Rows of one rehearsed run, as positions; its noise is seeded, for it protects nobody."""
+    rows = len(next(iter(pretend.rows.values())))
+    session = Curator(
+        grant=grant, commit=lambda: None, read=lambda: pretend.rows, mechanisms=mechanisms(), noise=SeededNoise(0)
+    )
+    told = setting(pretend.schema, grant, public_rows=rows if grant.adjacency.rows_are_public else None)
+    releases = generator.measure(Run(session.ask, replace(told, priors=pretend.priors), Quiet().progress))
+    session.close()
+    made = fit_and_sample(generator, releases, told, Quiet(), Wanted(seed=0, num_rows=1))
+    drawn: dict[str, np.ndarray] = made.model.sample(rows, rng=np.random.default_rng(1))
+    return drawn
+
+
+def apart(
+    real: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], schema: Schema, names: Sequence[str]
+) -> Errors:
+    """Mean share of rows in the wrong place, of single columns and of pairs, as Review shows it.
+
+    ``real``, ``made``: positions by column; columns are gathered into groups by the first.
+    """
+    groups = {n: coarse(schema.columns[n], real[n]) for n in names}
+    codes = [{n: g.take(rows[n]) for n, g in groups.items()} for rows in (real, made)]
+    sizes = {n: len(g.labels) for n, g in groups.items()}
+    one = fmean(_distance([c[n] for c in codes], sizes[n]) for n in names)
+    pairs = list(combinations(names, 2))
+    if len(pairs) > MOST_PAIRS:
+        rng = np.random.default_rng(0)
+        pairs = [pairs[i] for i in rng.choice(len(pairs), MOST_PAIRS, replace=False)]
+    two = [_distance([c[a] * sizes[b] + c[b] for c in codes], sizes[a] * sizes[b]) for a, b in pairs]
+    return Errors(columns=one, pairs=fmean(two) if two else None)
+
+
+def _distance(codes: Sequence[np.ndarray], cells: int) -> float:
+    first, second = (np.bincount(c, minlength=cells) / max(len(c), 1) for c in codes)
+    return float(0.5 * np.abs(first - second).sum())
 
 
 def _training(asked: Sequence[Any], rows: int) -> float:

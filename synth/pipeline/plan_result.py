@@ -11,13 +11,30 @@ SHOWN = 6  # names of columns in a line
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedQuestion:
-    """One question of the run: its tables, cells, and the noise (rows) of its most and least exact table."""
+    """One question of the run: its tables, cells, and the noise (rows, or roots) of its most and least exact table.
+
+    Of related tables ``table`` says about whose rows, and ``error`` the mean total variation from noise alone, 0 to 1,
+    at most; ``beside``: of tables of two columns, what is left of it with the priors, were the private tables like one
+    of them.
+    """
 
     purpose: str
     tables: int
     cells: int
     sigma_least: float
     sigma_most: float
+    table: str | None = None
+    error: float | None = None
+    beside: float | None = None
+
+    def in_words(self) -> str:
+        """One line."""
+        noise = f"noise of {self.sigma_least:.3g} to {self.sigma_most:.3g}"
+        if self.table is None:
+            return f"  {self.purpose}: {self.tables} tables, {self.cells} cells, {noise} rows a cell"
+        left = "" if self.beside is None else f", with the prior {self.beside:.3f}"
+        about = f"{self.table}, {self.purpose}: {self.tables} tables, {self.cells} cells"
+        return f"  {about}, {noise} roots a cell, expected error {self.error:.3f}{left}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,11 +169,14 @@ class Plan:
     ``budget``: what each question takes of the budget, as the card of a run says it.
     ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon. ``prior``: what
     the priors are worth, where some are named. ``uses``: what each use gets at several epsilons; ``least_epsilon``: by
-    use the least for the error that was asked for.
+    use the least for the error that was asked for. Of related tables, and of one whose persons keep their rows,
+    ``unit`` says of what ``rows`` are counted; errors stand with the questions, ``like`` names the prior from which the
+    rehearsed ones are drawn, and time and memory are not forecast.
     """
 
     method: str
     relation: str
+    unit: str | None = None
     epsilon: float
     delta: float
     rows: int
@@ -165,12 +185,13 @@ class Plan:
     meaning: str
     steps: list[PlannedQuestion]
     budget: list[BudgetPart]
-    error_one_way: float
-    error_two_way: float | None
+    error_one_way: float | None = None
+    error_two_way: float | None = None
     cells_two_way: float | None = None
-    seconds: float
-    peak_mib: float
+    seconds: float | None = None
+    peak_mib: float | None = None
     prior: PriorWorth | None = None
+    like: str | None = None
     uses: list[UseForecast] = field(default_factory=list)
     least_epsilon: dict[str, float | None] = field(default_factory=dict)
     learning: LearningForecast | None = None
@@ -181,27 +202,31 @@ class Plan:
 
     def in_words(self) -> str:
         """The forecast as a few lines."""
+        what, unit = ("rows", "") if self.unit is None else ("roots", f"; the unit is {self.unit}")
         lines = [
-            f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
+            f"{self.method} on {self.rows} {what}, epsilon {self.epsilon:g}, delta {self.delta:g}, "
+            f"{self.relation}{unit}",
             f"meaning: {self.meaning}" + (", but for a probability of delta" if self.delta else ""),
+            *(s.in_words() for s in self.steps),
         ]
-        for s in self.steps:
-            lines.append(
-                f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
-                f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell"
-            )
         lines += [self.learning.in_words()] if self.learning is not None else []
         lines += table(self.budget)
-        two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
-        lines.append(
-            f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
-            "(total variation, from noise alone)"
-        )
-        held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
-        lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
+        if self.unit is None:
+            two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
+            held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
+            lines += [
+                f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
+                "(total variation, from noise alone)",
+                f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}",
+            ]
         lines += [self.prior.in_words()] if self.prior is not None else []
         lines += lines_of(self.uses, self.least_epsilon, epsilon=self.epsilon)
-        lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
+        even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
+        lines.append(
+            f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent"
+            if self.unit is None
+            else f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent"
+        )
         return "\n".join(lines)
 
 

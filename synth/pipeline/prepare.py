@@ -16,7 +16,7 @@ from synth.pipeline.learn_schema import is_bare
 from synth.pipeline.methods import check_pure, generator_named, granted, is_gaussian, resolve_device
 from synth.pipeline.priors import LOST, Encoded, Prior, check_apart, encoded, stated
 from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_named, located, marked, wanted
-from synth.pipeline.public_twin import Preview
+from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import Note, RunOptions, RunRequest
 from synth.pipeline.schema_approval import (

@@ -274,9 +274,9 @@ class PriorTrees(Encoded):
         """Roots that it has."""
         return len(self.trees[self.root].parts)
 
-    def drawn_again(self, roots: int, *, rng: np.random.Generator) -> "PriorTrees":
-        """Another sample of the units that the prior is a sample of, of so many."""
-        return replace(self, trees=self.trees.of_roots(rng.integers(0, self.num_rows, roots)))
+    def drawn_again(self, roots: int | None = None, *, rng: np.random.Generator) -> "PriorTrees":
+        """Another sample of the units that the prior is a sample of, of so many or as many."""
+        return replace(self, trees=self.trees.of_roots(rng.integers(0, self.num_rows, roots or self.num_rows)))
 
     def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
         """Its counts at a question's cells, in roots, and the places that it lacks, whose tables are zeros."""

@@ -1,4 +1,4 @@
-"""A run rehearsed before the spend: the method's own questions, put to a real curator over made-up rows.
+"""A run rehearsed before the spend: the method's own questions, put to a real curator over a stand-in for the rows.
 
 Whatever a run would refuse once its budget is gone (options that do not fit, noise beyond the generator's precision, a
 machine that cannot do what a method needs) is refused here, where nothing is spent and no row is read. Tables of counts
@@ -7,11 +7,12 @@ of the precision is held back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Run
@@ -41,7 +42,9 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
-from synth.schema.dataset import Dataset, number_of
+from synth.schema import persons
+from synth.schema.codec import decode
+from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Branch, Forest
 
@@ -127,9 +130,86 @@ def _curator(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, An
     )
 
 
-def most_roots(schema: Dataset, roots: int) -> int:
-    """So many, or fewer where trees are so large that a table would get too many rows."""
-    return max(2, min(roots, MOST_ROWS // max(schema.most_rows(t) for t in schema.tables)))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pretend:
+    """A stand-in for private rows, from public facts and public rows alone: what runs are rehearsed and tried on.
+
+    ``rows``: positions (n,) by column, or the trees of related tables; each value is as likely as another, or they are
+    drawn from a public table (``twin``), and columns that it lacks evenly. ``priors``: as a method is given them beside
+    such rows: of the twin another sample of the same people.
+    """
+
+    schema: Schema | Dataset
+    rows: Any
+    twin: Any = None
+    priors: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(
+        cls, schema: Schema | Dataset, size: int, *, priors: Sequence[Any] = (), rng: np.random.Generator | None = None
+    ) -> "Pretend":
+        """So many rows, or roots, or fewer where trees are so large that a table would get too many rows.
+
+        ``priors``: the twin is the one that covers most columns, of equal ones that with most rows.
+        """
+        rng, tree = rng or np.random.default_rng(0), schema.tree
+        twin: Any = max(priors, key=lambda p: (len(p.columns), p.num_rows), default=None)
+        if tree is not None:
+            roots = max(2, min(size, MOST_ROWS // max(tree.most_rows(t) for t in tree.tables)))
+            rows: Any = made_up(tree, roots) if twin is None else _complete(twin.drawn_again(roots, rng=rng), tree, rng)
+        else:
+            columns = schema.tables[ONE].measured()
+            drawn = None if twin is None else rng.integers(0, twin.num_rows, size)
+            rows = {
+                n: rng.integers(0, c.cells, size) if twin is None or n not in twin.rows else twin.rows[n][drawn]
+                for n, c in columns.items()
+            }
+        beside = tuple(p.drawn_again(rng=rng) if p is twin else p for p in priors)
+        return cls(schema=schema, rows=rows, twin=twin, priors=beside)
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables as they would be read, as text; of one table each row is a person of its own."""
+        schema, tree = self.schema, self.schema.tree
+        if tree is None:
+            whose = schema.tables[ONE].person
+            return {ONE: _as_text(self.rows, schema.tables[ONE], [whose] if whose else [])}
+        result: dict[str, pd.DataFrame] = {}
+        for name in tree.downwards:
+            branch, key = self.rows[name], tree.key_above(name)
+            columns = {n: branch.columns[n] for n in tree.tables[name].measured()}
+            result[name] = _as_text(columns, tree.tables[name], tree.key_columns(name), len(branch.parent))
+            for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
+                result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+        if schema.one_table:
+            return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.privacy_unit[0])}
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """A run on public rows: ``priors`` in place of those named; ``card``: what its card says of that."""
+
+    priors: tuple[Any, ...]
+    card: Mapping[str, Any]
+
+
+def _as_text(
+    positions: Mapping[str, np.ndarray], schema: Schema, counted: Sequence[str], size: int | None = None
+) -> pd.DataFrame:
+    """The rows as text; columns that are ``counted`` number them."""
+    size = len(next(iter(positions.values()))) if size is None else size
+    texts = {n: t.to_pandas() for n, t in decode(positions, schema, num_rows=size).items()}
+    return pd.DataFrame(texts | {n: [str(i) for i in range(size)] for n in counted})
+
+
+def _complete(twin: Any, schema: Dataset, rng: np.random.Generator) -> Forest:
+    """The public trees with columns that they lack drawn evenly."""
+    forest: Forest = twin.trees
+    for name in schema.tables:
+        branch, every = forest[name], schema.as_asked(name).columns
+        lacking = {n: rng.integers(0, c.cells, len(branch.parts)) for n, c in every.items() if n not in branch.columns}
+        forest = forest.with_branch(name, replace(branch, columns={**branch.columns, **lacking}))
+    return forest
 
 
 def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:

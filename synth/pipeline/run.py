@@ -19,7 +19,7 @@ from synth.pipeline.learn_schema import lacking
 from synth.pipeline.prepare import Context, Options
 from synth.pipeline.prepare import requested as requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.public_twin import Preview
+from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import watched
 from synth.pipeline.request import RunRequest

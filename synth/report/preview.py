@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.evaluate.examination import Limits
 from synth.files import whole_files
-from synth.pipeline.preview_run import RELEASE, TWIN, Previewed, run_preview
+from synth.pipeline.dry_run import RELEASE, TWIN, Previewed, run_preview
 from synth.report import card_page, publish
 from synth.report.steward import page as steward
 from synth.report.steward.write import about, examine

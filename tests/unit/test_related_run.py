@@ -108,13 +108,13 @@ def forecast(command, folder, card, out):
     assert plain["rehearsed"]["done"] == ["read", "measure", "fit", "sample", "write"]
     questions = [r.question for r in load_release(out, tree=True).releases]
     tables = len({(q.table, q.view, m.columns) for q in questions for m in q.marginals})
-    assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
+    assert abs(sum(a["tables"] for a in plain["steps"]) - tables) < 0.1 * tables
     # single columns are counted again with what answers leave of the budget, at whatever noise that is
     most = max(m.sigma for q in questions for m in q.marginals if len(m.columns) > 1 or q.view != "rows")
-    planned = max(a["sigma_most"] for a in plain["asked"] if a["about"] != "single columns")
+    planned = max(a["sigma_most"] for a in plain["steps"] if a["purpose"] != "single columns")
     assert planned == pytest.approx(most, rel=0.1)
-    assert {"with patients", "from one event to the next", "siblings"} <= {a["about"] for a in plain["asked"]}
-    assert all(0 < a["error"] < 1 for a in plain["asked"])
+    assert {"with patients", "from one event to the next", "siblings"} <= {a["purpose"] for a in plain["steps"]}
+    assert all(0 < a["error"] < 1 for a in plain["steps"])
     assert command("plan", "--schema", folder.parent / "schema.json", "--target", "x", *asked)[0] == 2
 
 

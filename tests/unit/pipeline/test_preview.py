@@ -9,7 +9,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.pipeline.prior_worth import worth
+from synth.pipeline.plan import worth
 from synth.pipeline.priors import look
 from synth.privacy.noise import SeededNoise
 from synth.release.card.statements import PREVIEW
