@@ -73,7 +73,7 @@ _RENAMED = {
     "multiple": ("pipeline.multiple", "synth.Release(folder).multiple"),
     "parse": ("schema.table", "synth.Schema.parse"),
     "plan_related": ("pipeline.renamed", "synth.plan"),
-    "refit": ("pipeline.refit", "synth.Release(folder).refit"),
+    "refit": ("pipeline.run", "synth.Release(folder).refit"),
     "sample_related": ("pipeline.renamed", "synth.app_api.sample_to"),
     "tables_charged_before": ("pipeline.prepare:charged_before", "synth.app_api.charged_before"),
     "write_publishable_report": ("report.publish:write", "synth.report"),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from synth.pipeline.reached import advice as expected_advice
     from synth.pipeline.reached import constants as expected_from
     from synth.pipeline.reached import expected
-    from synth.pipeline.refit import refit
     from synth.pipeline.request import (
         LearningRequest,
         RefitRequest,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     )
     from synth.pipeline.retention import retention
     from synth.pipeline.retention import warning as retention_warning
+    from synth.pipeline.run import refit
     from synth.pipeline.same_rows import audience_of
     from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
@@ -168,7 +168,7 @@ _HOME = {
     "papers": "release.card.papers:",
     "parse_related": "schema.dataset:parse",
     "parse_schema": "schema.dataset:parse_any",
-    "refit": "pipeline.refit",
+    "refit": "pipeline.run",
     "question_tables": "verified.language:tables",
     "released_verdict": "report.publish:verdict",
     "verdict_reason": "report.words:reason",

@@ -61,7 +61,7 @@ def _completed(request: "RunRequest", held: "Job", approved_by: str | None) -> "
 
 def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:
     """Another fit to a release, and the job's folder."""
-    from synth.pipeline.refit import refit as fitted
+    from synth.pipeline.run import refit as fitted
 
     with reported(job, request.stored()) as (report, folder):
         return fitted(**request.arguments(), reporter=report), folder

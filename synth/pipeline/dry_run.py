@@ -22,7 +22,6 @@ from synth.errors import COMMITTED, SpentError, SynthError, UsageError
 from synth.generators.core.related import Nested
 from synth.jobs import Cancelled
 from synth.pipeline.charge import ChargedRun
-from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
 from synth.pipeline.plan import NEEDED
 from synth.pipeline.prepare import Context, RunPlan
@@ -32,7 +31,7 @@ from synth.pipeline.rehearsal import Pretend, Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
-from synth.pipeline.run import carry_out
+from synth.pipeline.run import carry_out, fit_and_sample, write
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger

@@ -23,9 +23,9 @@ from synth.generators.base import Ask, Run, Setting
 from synth.generators.papers.teachers import Pulled
 from synth.pipeline import same_rows
 from synth.pipeline.charge import ChargedRun, charge
-from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.prepare import requested
 from synth.pipeline.private_rows import Source
+from synth.pipeline.run import fit_and_sample, write
 from synth.privacy.ledger.ledger import Spend
 from synth.privacy.ledger.policy import exact
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers

@@ -1,4 +1,9 @@
-"""A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values."""
+"""A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values.
+
+Only names, kinds and missing codes need to be public. Of related tables all are asked together, a column by the name
+TABLE.COLUMN. Numbers are first seen on a public grid so wide that it tells nothing: up to 2^31 either side of zero
+(2^51 for whole numbers), dates from 1800 to 2200.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -217,7 +222,12 @@ class Words:
 def rows_to_learn(
     schema: Schema | Dataset, rows: Mapping[str, PrivateRows], adjacency: Adjacency, noise: SystemNoise
 ) -> Mapping[str, Any]:
-    """By column (``lacking`` names them) the rows that count, and how fine their values are.
+    """By column (``lacking`` names them) the rows that count, and how fine their values are: canonical texts of
+    categories, numbers and dates on public wide grids.
+
+    Only the columns that lack facts are read, with those that say whose the rows are, as text and into memory. Of
+    related tables one row at most of each root is seen in each table, of one table the rows of a person that the
+    relation counts.
 
     **Guarantee**: a unit more or less is ``adjacency.max_rows`` rows more or less of each column, at most.
     """

@@ -13,7 +13,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.papers.queries import Online, OnlineWeights
 from synth.pipeline.charge import charge
-from synth.pipeline.condition import allowed_by
+from synth.pipeline.draw_rows import allowed_by
 from synth.pipeline.prepare import requested
 from synth.pipeline.private_rows import Source
 from synth.privacy.owner import Owner

@@ -25,7 +25,6 @@ from synth.mechanisms import counts, linked
 from synth.mechanisms import values as stability
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.fit_and_draw import Wanted, fit_and_sample
 from synth.pipeline.learn_schema import CLEAR, lacking, noise_of
 from synth.pipeline.methods import check_pure, generator_named, granted
 from synth.pipeline.plan_result import Errors, LearningForecast, Plan, PlannedQuestion, PriorWorth, UseForecast
@@ -33,6 +32,7 @@ from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import Pretend, rehearse
 from synth.pipeline.reporting import Quiet
 from synth.pipeline.request import check_num_rows
+from synth.pipeline.run import Wanted, fit_and_sample
 from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
 from synth.pipeline.uses import tables_of, with_uses
 from synth.privacy.accounting import composition

@@ -43,7 +43,12 @@ Said = tuple[np.ndarray, np.ndarray]  # counts, and the variance of their noise
 
 
 class PriorAnswers:
-    """The answers about two columns of one release, of which ``columns`` are described as they are now."""
+    """The answers about two columns of one release, of which ``columns`` are described as they are now.
+
+    The rows of a release err as its model does, alike in all tables; its answers err each by itself, so that a fit to
+    both waves' answers averages their noise. Where cells were grouped otherwise, an answer is spread as the release's
+    rows are. Privacy: released answers only.
+    """
 
     def __init__(self, releases: Sequence[CountsRelease], columns: frozenset[str]) -> None:
         asked = averaged(t for t in tables_of(releases) if len(t.marginal.bins) == 2)

@@ -1,33 +1,184 @@
-"""One run: schema -> [curator] -> releases -> model -> rows -> files.
+"""One run: schema -> [curator] -> releases -> model -> rows -> files; and another fit to what one released.
 
 Everything that can be refused without a spend is refused first (prepare.py), then the ledger line is written, then rows
 are read (charge.py). From the last answer on, all is post-processing.
 """
 
+import hashlib
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Unpack
 
-from synth.errors import InputError
-from synth.generators.method import Method
+import numpy as np
+import pyarrow as pa
+
+from synth.errors import InputError, UsageError, reading
+from synth.generators import GENERATORS, TREES
+from synth.generators.base import Fit, Setting
+from synth.generators.core.problem import misfit_in_words
+from synth.generators.method import Method, options_of
 from synth.jobs import PeakMemory, give_back
+from synth.lazy import Lazy
 from synth.pipeline.charge import charge
-from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.learn_schema import lacking
+from synth.pipeline.methods import generator_named, resolve_device
 from synth.pipeline.prepare import Context, Options
 from synth.pipeline.prepare import requested as requested
 from synth.pipeline.private_rows import Source
 from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import STAGES as STAGES
-from synth.pipeline.reporting import watched
-from synth.pipeline.request import RunRequest
+from synth.pipeline.reporting import Quiet, Reporter, watched
+from synth.pipeline.request import RefitRequest, RunRequest, check_num_rows, check_seed
 from synth.pipeline.result import Result
-from synth.pipeline.schema_approval import AnySchema, check_left, to_learn
-from synth.schema.dataset import Dataset
+from synth.pipeline.sample import MOST_ROWS
+from synth.pipeline.schema_approval import AnySchema, check_left, to_learn, with_target
+from synth.pipeline.totals import on_card, totals_of
+from synth.pipeline.uses import workload
+from synth.privacy.relation import relation_named
+from synth.questions import Release, SearchRelease
+from synth.questions.kinds import kinds_of
+from synth.release import dialect_copy, folder
+from synth.release.card.statements import complete
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
+from synth.sources.formats.text_table import Table
+
+networks = Lazy("synth.numeric.networks")  # and with it torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How much is drawn, and where it is written, as a request says it; ``num_rows``: of related tables, of the root.
+
+    ``seed``: by default drawn. Tables that are written nowhere are held in memory.
+    """
+
+    seed: int | None = None
+    num_rows: int | None = None
+    out: str | None = None
+    raw_text: bool = False
+    dialect: str = "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A model and tables drawn from it, by name: ``texts``, or nothing where only ``blocks`` hold a table.
+
+    Blocks of a single table come once, as it is written. ``retained`` says how constraints were kept, of the rows drawn
+    so far; ``num_rows``: of each table; ``several``: whether they are related ones.
+    """
+
+    generator: Method
+    model: Any
+    texts: Mapping[str, Mapping[str, pa.Array]]
+    blocks: Mapping[str, Iterable[Mapping[str, pa.Array]]]
+    num_rows: Mapping[str, int]
+    several: bool
+    seed: int
+    retained: list[dict[str, Any]]
+    drawing: Any = None
+    schema: Any = None
+
+    @property
+    def fit(self) -> dict[str, float] | None:
+        """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
+        result = getattr(self.model, "misfit", None)
+        return None if result is None else dict(result)
+
+    @property
+    def for_result(self) -> dict[str, Any]:
+        """What a result says of it."""
+        many = self.num_rows if self.several else self.num_rows[ONE]
+        return {"num_rows": many, "seed": self.seed, "fit": self.fit, "model": self.model, "tables": self.texts}
+
+    def on_card(self, about: Mapping[str, Any], releases: Sequence[Release] | None = None) -> dict[str, Any]:
+        """A card with what was made, but for what only its files tell; of ``releases``, where it has none yet."""
+        rows = {**about["rows"], "synthetic": sum(self.num_rows.values())}
+        rows |= {"tables": dict(self.num_rows)} if self.several else {}
+        fit = {} if self.fit is None else {"fit": self.fit}
+        kinds = {} if releases is None else {"release_kinds": kinds_of(type(r) for r in releases)}
+        return {**about, "constraints": self.retained, "seed": self.seed, **fit, "rows": rows, **kinds}
+
+
+def fit_and_sample(
+    generator: Method,
+    releases: Sequence[Release],
+    setting: Setting,
+    reporter: Reporter,
+    wanted: Wanted | RunRequest | RefitRequest,
+    *,
+    device: str = "cpu",
+    given: Mapping[str, np.ndarray] | None = None,
+) -> Made:
+    """Pure post-processing of releases. ``given``: public columns (n,), which rows have in their order."""
+    seed = secrets.randbits(32) if wanted.seed is None else wanted.seed
+    rng = np.random.default_rng(seed)
+    reporter.stage("fit")
+    with networks.one_thread() if generator.by_torch else nullcontext():
+        model = generator.fit(releases, setting, Fit(rng, device=device, progress=reporter.progress))
+    not_reached = misfit_in_words(getattr(model, "misfit", None))
+    if not_reached is not None:
+        reporter.note(not_reached)
+    reporter.stage("sample")
+    totals = totals_of(setting.schema if setting.tree is None else setting.tree)
+    stated = None if totals is None else totals.num_rows
+    num_rows = wanted.num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    schema = setting.schema if setting.tree is None else setting.tree
+    tables, results = schema.written, drawn(model, schema, num_rows, rng=rng, given=given)
+    short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
+    held = wanted.out is None or getattr(results, "cells_off", None) is not None  # such a table is held whole
+    texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
+    return Made(
+        generator=generator,
+        model=model,
+        texts=texts,
+        blocks={n: chunks(texts[n], results.num_rows[n]) if texts else results.blocks(n) for n in tables},
+        num_rows=results.num_rows,
+        several=setting.tree is not None and setting.tree.several,
+        seed=seed,
+        retained=results.retained,
+        drawing=results,
+        schema=schema,
+    )
+
+
+def write(
+    wanted: Wanted | RunRequest | RefitRequest,
+    made: Made,
+    releases: Sequence[Release],
+    setting: Setting,
+    about: dict[str, Any],
+    reporter: Reporter,
+    *,
+    public: Mapping[str, Table | Path] | None = None,
+) -> dict[str, str]:
+    """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
+    reporter.stage("write")
+    if (off := getattr(made.drawing, "cells_off", None)) is not None:  # of published totals, once rows are drawn
+        about |= {"totals": on_card(made.schema, cells_off=off)}
+        about |= {"invariants": complete(about)["invariants"]}
+    if wanted.out is None:
+        return {}
+    return folder.write(
+        Path(wanted.out),
+        tables=made.blocks,
+        method=made.generator.name,
+        model=made.model,
+        releases=releases,
+        setting=setting,
+        card=about,
+        options=options_of(made.generator),
+        public=public,
+        raw_text=wanted.raw_text,
+        dialect=wanted.dialect,
+        note=reporter.note,
+    )
 
 
 def run(
@@ -136,3 +287,83 @@ def carry_out_learning(request: RunRequest, schema: AnySchema, context: Context)
     with charge(request, schema, context) as paid:
         result: AnySchema = paid.learn()
         return result
+
+
+def refit(release: str | Path, *, reporter: Reporter | None = None, **options: Any) -> Result:
+    """Another model and table, or tables, from a stored release: free, no rows, no ledger entry.
+
+    ``options``: ``method``, ``options``, ``target`` as of ``run``, by default the release's; ``num_rows``, ``out``,
+    ``seed``, ``device``, ``raw_text``, ``dialect`` as there; of related tables ``num_rows`` is of the root.
+    ``reporter``: is told of progress.
+
+    **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
+
+    Privacy: released answers only.
+    """
+    clock, reporter = time.perf_counter(), reporter or Quiet()
+    with PeakMemory() as peak, reading(release, "release"):
+        reporter.stage("check")
+        wanted = RefitRequest(release=str(release), **options)
+        check_num_rows(wanted.num_rows)
+        check_seed(wanted.seed)
+        stored = folder.load_release(release, tree=None)
+        folder.check_out(Path(wanted.out) if wanted.out is not None else None, stored.schema)
+        dialect_copy.check_choice(wanted.dialect)
+        for single in () if stored.schema.several else stored.schema.written.values():
+            dialect_copy.check(single, wanted.dialect if wanted.out is not None else "plain")
+        generator = _generator(stored, wanted.method, wanted.options)
+        read = _read(generator, stored.releases)
+        schema = with_target(stored.schema, wanted.target)
+        setting = stored.setting
+        if schema.tree is None:
+            setting = replace(setting, schema=schema, workload=workload(schema))
+        device, started = resolve_device(wanted.device, by_torch=generator.by_torch), time.perf_counter()
+        made = fit_and_sample(generator, read, setting, reporter, wanted, device=device)
+        seconds = time.perf_counter() - started
+        card = {k: v for k, v in stored.card.items() if k not in ("fit", "totals", "public_columns")}
+        card |= {"method": generator.name, "refitted": True}  # the target, and so the schema, may differ
+        card["schema_sha256"] = hashlib.sha256(schema.to_json().encode()).hexdigest()
+        about = made.on_card(card)
+        beside = folder.public_beside(release, stored)
+        paths = write(wanted, made, stored.releases, setting, about, reporter, public=beside)
+    return Result(
+        method=generator.name,
+        relation=str(stored.card["relation"]),
+        dataset=about["dataset"],
+        epsilon_spent=0.0,
+        epsilon_derived=0.0,
+        delta=0.0,
+        seconds=seconds,
+        seconds_total=time.perf_counter() - clock,
+        peak_mib=peak.mib,
+        device=device,
+        paths=paths,
+        card=about,
+        schema=schema.stated,
+        **made.for_result,
+    )
+
+
+def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Method:
+    """The method asked for, by default the release's with its options. Errors: UsageError."""
+    retained = stored.options if method in (None, stored.method) else {}
+    relation = relation_named(str(stored.card["relation"]))
+    chosen = {**retained, **(options or {})}
+    return generator_named(method or stored.method, relation, chosen, tree=stored.schema.tree is not None)
+
+
+def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
+    """What the generator is fitted to. A search only says which tables were counted: who does not read it leaves it.
+
+    Errors: UsageError when the generator cannot be fitted to such a release.
+    """
+    results = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
+    foreign = kinds_of(type(r) for r in results if not isinstance(r, generator.reads))
+    if foreign:
+        known = TREES if generator.tables == "tree" else GENERATORS
+        fitting = [n for n, g in known.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
+        raise UsageError(
+            f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
+            f"choose one of {', '.join(fitting)}"
+        )
+    return results

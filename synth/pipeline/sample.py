@@ -11,8 +11,7 @@ import numpy as np
 from synth.errors import UsageError, reading
 from synth.files import whole_files
 from synth.pipeline import sample_parts
-from synth.pipeline.condition import PILOT, Drawing, allowed_by
-from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
+from synth.pipeline.draw_rows import PILOT, Drawing, Drawn, DrawnTables, allowed_by, drawn, whole, with_rows
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.totals import totals_of
 from synth.release import dialect_copy, folder, leaving

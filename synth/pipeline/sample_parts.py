@@ -23,8 +23,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.files import whole_files
-from synth.pipeline.condition import Condition, allowed_by
-from synth.pipeline.draw_rows import Drawn, rows_at_a_time
+from synth.pipeline.draw_rows import Condition, Drawn, allowed_by, rows_at_a_time
 from synth.release import folder
 from synth.schema import codec
 from synth.sources.engines.engine import Engine

@@ -12,6 +12,7 @@ from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.lazy import Lazy
 from synth.pipeline.charge import charge
+from synth.pipeline.inference.estimates import worded
 from synth.pipeline.prepare import Context, requested
 from synth.pipeline.private_rows import Source
 from synth.pipeline.request import RunRequest
@@ -59,16 +60,7 @@ class Asked:
     @classmethod
     def read(cls, words: str) -> "Asked":
         """From ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL*COL`` or ``weight:COL*COL``. Errors: UsageError."""
-        kind, _, rest = words.partition(":")
-        name, level = rest, "0.5"
-        if kind == "quantile":
-            name, _, level = rest.rpartition(":")
-        try:
-            share = float(level)
-        except ValueError:
-            share = 0.0
-        if kind not in ("mean", "quantile", *TABLES) or not name or not 0 < share < 1:
-            raise UsageError(f"`ask={words}`: {FORMS}")
+        kind, name, _, share = worded(words, {"mean": "", "quantile": ":", **dict.fromkeys(TABLES, "")}, FORMS)
         return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind in TABLES else (name,), level=share)
 
     def check(self, schema: Schema) -> None:

@@ -1,4 +1,10 @@
-"""Published totals in a run: refused before the spend where they cannot be met, met when rows are drawn."""
+"""Published totals in a run: refused before the spend where they cannot be met, met when rows are drawn.
+
+Of tables below the root as many rows as they count stand under roots that may have them. The number of a parent's
+children is drawn, and not the number of all of them: rows come and go at random under parents until there are as many
+as are printed, then they are brought to agree as those of one table are. A row that comes is like one that its parent
+has. What must be known for that before the spend is how many roots there are.
+"""
 
 import hashlib
 import json

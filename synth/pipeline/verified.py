@@ -13,8 +13,7 @@ import pyarrow as pa
 from synth.errors import UsageError, reading
 from synth.generators.core.related_model import DrawnTable, NestedMixture
 from synth.pipeline.charge import charge
-from synth.pipeline.condition import Drawing
-from synth.pipeline.draw_rows import with_rows
+from synth.pipeline.draw_rows import Drawing, with_rows
 from synth.pipeline.prepare import Context, requested
 from synth.pipeline.private_rows import Source
 from synth.pipeline.request import RunRequest

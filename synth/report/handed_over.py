@@ -9,8 +9,8 @@ from synth.errors import UsageError
 from synth.evaluate.examination import Limits
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
-from synth.pipeline.refit import refit
 from synth.pipeline.result import Framed
+from synth.pipeline.run import refit
 from synth.pipeline.sample import sample
 from synth.pipeline.verified import Questions
 from synth.release import folder

@@ -14,7 +14,7 @@ from synth.errors import SpentError, SynthError, UsageError
 from synth.jobs import Cancelled
 from synth.mechanisms import counts
 from synth.pipeline import charge as charging
-from synth.pipeline import fit_and_draw, run
+from synth.pipeline import run
 from synth.pipeline.charge import ChargedRun
 from synth.pipeline.prepare import Context
 from synth.pipeline.statistics import statistics
@@ -150,7 +150,7 @@ ENDS = {
     "failed in the fit": (struck_run(run, "fit_and_sample", MemoryError()), True),
     "interrupted in the fit": (struck_run(run, "fit_and_sample", BREAK), True),
     "failed before the folder": (struck_run(run, "write", DISK), True),
-    "cancelled while writing": (struck_run(fit_and_draw.folder, "write", STOP), True),
+    "cancelled while writing": (struck_run(run.folder, "write", STOP), True),
     "interrupted in the dialect copy": (struck_run(dialect_copy, "write", BREAK, done=True), True),
     "interrupted once all is written": (struck_run(run, "write", BREAK, done=True), True),
     "killed while writing": (killed(dialect_copy, "write"), True),
@@ -250,7 +250,6 @@ def tree(tmp_path_factory):
     """A release of related tables, and another run of them whose process was killed while it was writing."""
     from synth.generators.core.related import Nested
     from synth.generators.core.related_fit import TreeOptions
-    from synth.pipeline import fit_and_draw
     from synth.pipeline.run import carry_out
 
     place = tmp_path_factory.mktemp("tree")
@@ -268,7 +267,7 @@ def tree(tmp_path_factory):
 
     run_it(place / "own", OWN)
     if (child := os.fork()) == 0:
-        fit_and_draw.folder.write = lambda *_, **__: os._exit(9)
+        run.folder.write = lambda *_, **__: os._exit(9)
         run_it(place / "other", OTHER)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     return place

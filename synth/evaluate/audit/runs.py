@@ -12,8 +12,8 @@ from synth.evaluate.audit.neighbours import ODD, Pair, Positions
 from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.fit_and_draw import Wanted, fit_and_sample
 from synth.pipeline.reporting import Quiet
+from synth.pipeline.run import Wanted, fit_and_sample
 from synth.privacy.accounting.composition import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise

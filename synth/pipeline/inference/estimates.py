@@ -23,6 +23,27 @@ FORMS = (
 )
 
 
+def worded(words: str, marks: Mapping[str, str], forms: str) -> tuple[str, str, str, float]:
+    """The kind of what is asked, its column, what else is said, and the level of a quantile. Errors: UsageError.
+
+    ``marks``: by kind what stands between the last two, if anything does.
+
+    >>> worded("quantile:age:0.25", {"quantile": ":"}, "")
+    ('quantile', 'age', '0.25', 0.25)
+    """
+    kind, _, name = words.partition(":")
+    mark, more, level = marks.get(kind), "", 0.5
+    if mark:
+        name, _, more = name.partition(mark) if mark == "~" else name.rpartition(mark)
+    try:
+        level = float(more) if mark == ":" else level
+    except ValueError:
+        level = 0.0
+    if mark is None or not name or (mark and not more) or not 0 < level < 1:
+        raise UsageError(f"`ask={words}`: {forms}")
+    return kind, name, more, level
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnTerm:
     """A column's numbers, or, with a ``value``, 1 where it has that value and 0 elsewhere."""
@@ -69,22 +90,9 @@ class EstimateQuestion:
     @classmethod
     def read(cls, words: str) -> "EstimateQuestion":
         """From the words of ``FORMS``. Errors: UsageError."""
-        kind, _, rest = words.partition(":")
-        name, by, level = rest, "", 0.5
-        if kind == "quantile":
-            name, _, text = rest.rpartition(":")
-            level = float(text) if text.replace(".", "", 1).isdigit() else 0.0
-        elif kind in FITS:
-            name, _, by = rest.partition("~")
-        elif kind == "difference":
-            name, _, by = rest.rpartition("*")
-        if (
-            kind not in ("mean", "share", "quantile", "difference", *FITS)
-            or not name
-            or not 0 < level < 1
-            or (kind in ("difference", *FITS) and not by)
-        ):
-            raise UsageError(f"`ask={words}`: {FORMS}")
+        marks = {"mean": "", "share": "", "quantile": ":", "difference": "*", **dict.fromkeys(FITS, "~")}
+        kind, name, more, level = worded(words, marks, FORMS)
+        by = "" if kind == "quantile" else more
         terms = tuple(t.strip() for t in by.split("+")) if by else ()
         return cls(words=words, kind=kind, outcome=ColumnTerm.read(name), by=terms, level=level)
 
@@ -223,7 +231,7 @@ def _design(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> tupl
     return tuple(names), np.stack(columns, axis=1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Interval:
     """An estimate with its interval; the deviations of its three errors.
 
@@ -277,30 +285,11 @@ def coefficients(rows: WeightedRows, estimated: Estimated, *, z: float, related:
     identified = is_informed(rows, estimated.there, z=z, related=related) & (half < estimated.limits)
     identified[0] = identified.all()  # the constant is the outcome where all columns are zero
     out = []
-    for name, value, h, known, unit in zip(
-        estimated.names, estimated.values, half, identified, np.eye(len(half)), strict=True
-    ):
-        if known:
-            out.append(
-                Interval(
-                    name=name,
-                    estimate=float(value),
-                    low=float(value - h),
-                    high=float(value + h),
-                    parts=errors.parts(unit),
-                )
-            )
-        else:
-            out.append(
-                Interval(
-                    name=name,
-                    estimate=np.nan,
-                    low=-np.inf,
-                    high=np.inf,
-                    identified=False,
-                    parts=dict.fromkeys(errors.parts(unit), np.inf),
-                )
-            )
+    each = zip(estimated.names, estimated.values, half, identified, np.eye(len(half)), strict=True)
+    for name, value, h, known, unit in each:
+        parts = errors.parts(unit) if known else dict.fromkeys(errors.parts(unit), np.inf)
+        middle, low, high = (value, value - h, value + h) if known else (np.nan, -np.inf, np.inf)
+        out.append(Interval(name, float(middle), float(low), float(high), parts, identified=bool(known)))
     return out
 
 

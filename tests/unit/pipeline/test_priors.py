@@ -9,8 +9,8 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.pipeline.refit import refit
 from synth.pipeline.reporting import Quiet
+from synth.pipeline.run import refit
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.questions import PublicCounts
 from synth.release import folder
