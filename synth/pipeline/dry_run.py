@@ -9,7 +9,7 @@ Privacy: public only; no private row is read, nothing is charged.
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -92,20 +92,10 @@ class DryRun:
         )
 
 
-def dry_run(
-    schema: Schema | Dataset,
-    *,
-    rows: int,
-    epsilon: float,
-    delta: float,
-    method: str = "mixture",
-    relation: str = "add_remove",
-    target: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    uses: str | Sequence[str | Mapping[str, Any]] = (),
-    seconds: float = 30.0,
-) -> DryRun:
+def dry_run(schema: Schema | Dataset, *, rows: int, seconds: float = 30.0, **options: Any) -> DryRun:
     """All that such a run would do after its spend, on at most ``ROWS`` rows drawn evenly from the schema.
+
+    ``options``: as of ``run``.
 
     The time is looked at whenever a stage tells of progress: a stage that tells of none goes on to its end.
     Errors: UsageError for what the run would be refused for, or for what would strike it after the spend.
@@ -116,11 +106,8 @@ def dry_run(
     """
     began, many = time.monotonic(), min(rows, ROWS)
     watch = _Watch(until=began + seconds)
-    request = RunRequest(
-        epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
-    )
-    facts = with_target(schema, target)
-    facts = with_uses(facts, uses)
+    request = RunRequest(num_rows=WRITTEN, seed=0, **options)
+    facts = with_uses(with_target(schema, request.target), request.uses)
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
             request = request.changed(out=Path(folder) / "release")
@@ -130,8 +117,8 @@ def dry_run(
         if not isinstance(cause, Cancelled):
             reason = str(cause) if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
             raise UsageError(
-                f"method {method} with these options would fail after the spend, in the stage {watch.at}, as it does "
-                f"on made-up rows of this schema ({reason}); choose other options or another method"
+                f"method {request.method} with these options would fail after the spend, in the stage {watch.at}, as "
+                f"it does on made-up rows of this schema ({reason}); choose other options or another method"
             ) from None
     return DryRun(done=watch.done(), left=watch.left(), rows=many, seconds=time.monotonic() - began)
 

@@ -177,7 +177,7 @@ def summed(doors: Sequence[Ask]) -> Ask:
 
     Privacy: released answers only.
     """
-    part, plans = 1 / sqrt(len(doors)), _Parts()
+    part, plans = 1 / sqrt(len(doors)), dict[int, tuple[Teachers, Teachers]]()  # sites know a plan by its object
 
     def ask(question: Any) -> Any:
         if isinstance(question, Counts):
@@ -188,7 +188,9 @@ def summed(doors: Sequence[Ask]) -> Ask:
             answers = [door(own).values for door in doors]
             return CountsRelease(question=question, values=tuple(sum(t) for t in zip(*answers, strict=True)))
         if isinstance(question, Pulls):
-            asked = replace(question, teachers=plans.of(question.teachers, part * UP))
+            whole = question.teachers
+            own_plan = plans.setdefault(id(whole), (whole, replace(whole, sigma=whole.sigma * part * UP)))[1]
+            asked = replace(question, teachers=own_plan)
             return PullsRelease(question=question, values=sum(door(asked).values for door in doors))
         raise UsageError(f"a federated fit: sites cannot add up answers of the kind {type(question).__name__}")
 
@@ -196,17 +198,3 @@ def summed(doors: Sequence[Ask]) -> Ask:
 
 
 UP = 1 + 1e-12  # rounding must not make a site's noise too small
-
-
-class _Parts:
-    """Each plan of teachers with a site's part of the noise, the same object each time: sites know teachers by it."""
-
-    def __init__(self) -> None:
-        self._held: list[tuple[Teachers, Teachers]] = []
-
-    def of(self, plan: Teachers, part: float) -> Teachers:
-        for whole, own in self._held:
-            if whole is plan:
-                return own
-        self._held.append((plan, replace(plan, sigma=plan.sigma * part)))
-        return self._held[-1][1]

@@ -31,7 +31,7 @@ from synth.pipeline.plan_result import Errors, LearningForecast, Plan, PlannedQu
 from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import Pretend, rehearse
 from synth.pipeline.reporting import Quiet
-from synth.pipeline.request import check_num_rows
+from synth.pipeline.request import RunRequest, check_num_rows
 from synth.pipeline.run import Wanted, fit_and_sample
 from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
 from synth.pipeline.uses import tables_of, with_uses
@@ -423,22 +423,19 @@ def worth(
     rows: int,
     epsilons: Sequence[float],
     delta: float,
-    prior_reason: Any = None,
-    relation: str = "add_remove",
-    method: str = "mixture",
-    options: Mapping[str, Any] | None = None,
-    ledger: Any = None,
+    **options: Any,
 ) -> list[PriorWorth]:
     """What the priors are worth on about ``rows`` rows, for each epsilon. Opens no private table.
 
-    ``schema``: complete; ``epsilons``: each above 0; ``prior``, ``prior_reason``, ``delta``, ``relation``, ``method``,
-    ``options``, ``ledger``: as of ``run``. Errors: UsageError, InputError as of a run with these priors.
+    ``schema``: complete; ``epsilons``: each above 0; ``prior``, ``delta``, ``options``: as of ``run``. Errors:
+    UsageError, InputError as of a run with these priors.
 
     Privacy: public only: its rows are drawn from the priors.
     """
-    link = relation_named(relation)
-    generator, adjacency = generator_named(method, link, options), adjacency_of(schema, link)
-    known = encoded(stated([str(p) for p in prior], prior_reason, schema, generator, ledger=ledger), schema)
+    asked = RunRequest(epsilon=max(epsilons, default=1.0), delta=delta, prior=prior, **options)
+    link = relation_named(asked.relation)
+    generator, adjacency = generator_named(asked.method, link, asked.options), adjacency_of(schema, link)
+    known = encoded(stated(asked.prior, asked.prior_reason, schema, generator, ledger=asked.ledger), schema)
     grants = [granted(e, delta, adjacency, learning=False) for e in epsilons]
     return _worth(schema, known, generator, grants, rows)
 

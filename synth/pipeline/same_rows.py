@@ -107,15 +107,14 @@ def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: st
     """
     key = book.row_key()
     for form in forms:
-        result = mark(form, key) if isinstance(form, PrivateRows) else _mark_of(form, key)
+        if isinstance(form, PrivateRows):
+            result = mark(form, key)
+        else:
+            sketch = Sketch(key, form.names, most=MOST_COMPARED)
+            sketch.add(form)
+            result = sketch.mark()
         if result is not None and book.twins(result, dataset=None, audience=audience, alike=are_alike):
             raise UsageError(CHARGED.format(what))
-
-
-def _mark_of(table: Table, key: bytes) -> bytes | None:
-    sketch = Sketch(key, table.names, most=MOST_COMPARED)
-    sketch.add(table)
-    return sketch.mark()
 
 
 def mark(rows: PrivateRows, key: bytes) -> bytes | None:

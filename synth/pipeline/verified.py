@@ -264,16 +264,6 @@ class Questions:
                 raise UsageError(OTHER.format(f"column {name}"))
 
 
-def verified(table: Source | Mapping[str, Source], *, release: str | Path, questions: Any, **options: Any) -> Answer:
-    """As ``Questions(release, questions).answer(table, ...)``.
-
-    **Guarantee**: (epsilon, delta)-DP. Errors: as ``Questions.answer``.
-
-    Privacy: reads rows, under noise.
-    """
-    return Questions(release, questions).answer(table, **options)
-
-
 def planned_trees(
     questions: Sequence[Question], model: NestedMixture, *, rng: np.random.Generator
 ) -> tuple[Planned, ...]:

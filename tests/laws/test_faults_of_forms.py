@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.errors import SynthError
-from synth.pipeline.verified import verified
+from synth.pipeline.verified import Questions
 from synth.privacy.ledger.ledger import Ledger
 from tests.laws import small_forests
 
@@ -156,10 +156,8 @@ def test_an_answer_about_related_tables_ends_as_on_sound_rows(kind, fault, tmp_p
 
     def answer(tables):
         def work(place):
-            verified(
+            Questions(released, {"table": "c", **asked[kind]}).answer(
                 tables,
-                release=released,
-                questions={"table": "c", **asked[kind]},
                 epsilon=1.0,
                 delta=1e-6,
                 schema=small_forests.two("t"),
