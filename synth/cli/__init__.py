@@ -15,7 +15,6 @@ from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
-from synth.cli.encode import encode
 from synth.cli.estimates import estimate
 from synth.cli.fetch import fetch
 from synth.cli.guide import asked, guided
@@ -70,7 +69,6 @@ app.command()(statistics)
 app.command()(ask)
 app.command()(bundle)
 app.command()(fetch)
-app.command()(encode)
 app.command()(estimate)
 ledger_app.command("composition")(ledger_composition)
 ledger_app.command("backup")(ledger_backup)

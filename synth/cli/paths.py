@@ -29,7 +29,6 @@ REMEDIES = {  # by the parameter's name; every one that names what must be there
     "test": "name a table of held-out rows",
 }
 AT_SOURCE = ("table", "real")  # names of tables where a database is named
-NAMES = ("policy", "encode")  # commands whose table is a name, which nothing opens
 
 
 def guarded(command: Any) -> Any:
@@ -49,7 +48,7 @@ def guarded(command: Any) -> Any:
 def check(given: Mapping[str, Any], *, of: str = "") -> None:
     """Looks for every path. ``given``: what the command ``of`` was given, by parameter. Errors: InputError."""
     for name, remedy in REMEDIES.items():
-        if name in AT_SOURCE and (given.get("source") or of in NAMES):
+        if name in AT_SOURCE and (given.get("source") or of == "policy"):
             continue
         value = given.get(name)
         for path in value if isinstance(value, list | tuple) else [value]:

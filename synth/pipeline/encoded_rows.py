@@ -7,7 +7,6 @@ lattice on which a mechanism sums them (questions/slices.py), and its statement 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -62,40 +61,6 @@ class EncodedRows:
     def norms(self) -> np.ndarray:
         """The norm of each made-up row, (n,)."""
         return np.linalg.norm(self.vectors, axis=1)
-
-    def plain(self) -> dict[str, Any]:
-        """All of it as JSON data; of a vector the coordinates that are not zero, by their place."""
-        rows = [
-            {
-                "row": dict(zip((c.name for c in self.columns), t, strict=True)),
-                "norm": float(n),
-                "coordinates": {int(i): float(v[i]) for i in np.flatnonzero(v)},
-            }
-            for t, v, n in zip(self.texts, self.vectors, self.norms(), strict=True)
-        ]
-        return {
-            "relation": self.relation,
-            "max_rows": self.max_rows,
-            "dim": self.vectors.shape[1],
-            "norm": self.norm,
-            "sensitivity": self.sensitivity,
-            "columns": [vars(c) for c in self.columns],
-            "rows": rows,
-        }
-
-    def in_words(self) -> list[str]:
-        """A line a column, then the row, the sensitivity, and each made-up row."""
-        wide = max(len(c.name) for c in self.columns)
-        lines = [
-            f"{c.name:{wide}s}  {c.form}, from coordinate {c.first} on, norm at most {c.norm:.4f}" for c in self.columns
-        ]
-        lines.append(f"a row: {self.vectors.shape[1]} coordinates, norm at most {self.norm:.4f}")
-        retained = f", {self.max_rows} rows of a person" if self.max_rows > 1 else ""
-        lines.append(f"sensitivity under {self.relation}{retained}: {self.sensitivity:.4f}")
-        for texts, vector in zip(self.texts, self.vectors, strict=True):
-            held = ", ".join(f"{i}: {vector[i]:.3f}" for i in np.flatnonzero(vector))
-            lines.append(f"made up: {', '.join(t or '(missing)' for t in texts)} -> {held}")
-        return lines
 
 
 def encode(
