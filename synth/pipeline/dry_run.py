@@ -115,9 +115,10 @@ def dry_run(schema: Schema | Dataset, *, rows: int, seconds: float = 30.0, **opt
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
-            reason = str(cause) if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
+            method, reason = request.method, str(cause)
+            reason = reason if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
             raise UsageError(
-                f"method {request.method} with these options would fail after the spend, in the stage {watch.at}, as "
+                f"method {method} with these options would fail after the spend, in the stage {watch.at}, as "
                 f"it does on made-up rows of this schema ({reason}); choose other options or another method"
             ) from None
     return DryRun(done=watch.done(), left=watch.left(), rows=many, seconds=time.monotonic() - began)
