@@ -92,10 +92,10 @@ def test_the_forecast_is_rehearsed_on_the_priors_own_units_and_says_what_they_le
     beside = synth.plan(SCHEMA, **asked, prior=[older], prior_reason=WHY)
     assert (alone.like, beside.like) == (None, "older")
     assert "if units are like those of older" in beside.in_words()
-    assert all(a.beside is None for a in alone.asked)
-    across = next(a for a in beside.asked if (a.table, a.about) == ("persons", "with homes"))
+    assert all(a.beside is None for a in alone.steps)
+    across = next(a for a in beside.steps if (a.table, a.purpose) == ("persons", "with homes"))
     assert across.beside < 0.9 * across.error
-    assert {(a.table, a.about) for a in beside.asked if a.about == "single columns"} == {
+    assert {(a.table, a.purpose) for a in beside.steps if a.purpose == "single columns"} == {
         (t, "single columns") for t in ("homes", "persons")
     }
     with pytest.raises(UsageError, match="say why it is public"):
@@ -107,7 +107,7 @@ def test_the_forecast_rehearses_columns_that_a_prior_lacks_too(tmp_path):
     public["persons"] = public["persons"].drop(columns=["age"])
     place = written(public, tmp_path / "fewer")
     reported = synth.plan(SCHEMA, rows=300, epsilon=1.0, delta=1e-5, prior=[place], prior_reason=WHY)
-    assert {a.table for a in reported.asked} == {"homes", "persons"}
+    assert {a.table for a in reported.steps} == {"homes", "persons"}
 
 
 def test_columns_that_a_prior_lacks_stay_as_they_are(tmp_path):
