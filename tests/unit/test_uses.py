@@ -7,8 +7,8 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.generators.base import NamedTable, Workload
 from synth.pipeline import plan
+from synth.pipeline.plan import _means_off
 from synth.pipeline.uses import tables_of, with_uses, workload
-from synth.pipeline.uses_forecast import _means_off
 from synth.questions import Bins, Marginal
 from synth.schema import uses
 
@@ -181,4 +181,4 @@ def test_means_are_forecast_in_standard_deviations():
     counts = rows / 30 + np.random.default_rng(0).normal(0, sigma, (2_000, *sizes))
     middles = (np.arange(10) - 4.5) / np.arange(10).std()
     off = np.abs((counts * middles).sum(2) / counts.sum(2)).mean()
-    assert _means_off([Marginal(bins=bins, sigma=sigma)], {"x"}, rows) == pytest.approx(off, rel=0.05)
+    assert _means_off([(Marginal(bins=bins, sigma=sigma), rows)], {"x"}) == pytest.approx(off, rel=0.05)
