@@ -119,6 +119,7 @@ def _experts(w: Wizard) -> None:
         forecast.joined_head(w)
     else:
         _choice(w)
+    if not several(w):
         options.written_choice(w)
 
 
