@@ -50,7 +50,7 @@ def page() -> None:
     free = export.may_leave(job)
     prior.section(job, place, export.own(place))
     comparison.section(job, place)
-    with frame.row("more"):
+    with frame.row("opened_panel"):
         alternatives.side_by_side(job)
         alternatives.what_if(job, export.own(place))
         if free:

@@ -241,7 +241,7 @@ def _alone(w: Wizard) -> None:
         facts.codes_section()
     _vouchers()
     prior.section()
-    with frame.row("more"):
+    with frame.row("opened_panel"):
         learning.section()
         _values()
         statements.rules()
@@ -281,7 +281,7 @@ def _belonging(w: Wizard) -> None:
     with left:
         facts.grid_section()
     _vouchers()
-    with frame.row("more"):
+    with frame.row("opened_panel"):
         learning.section()
         _values()
         statements.rules_across()

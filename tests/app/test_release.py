@@ -73,7 +73,7 @@ def test_a_closed_panel_holds_nothing_until_it_is_opened(done, monkeypatch):
     monkeypatch.setattr(frame, "fold", FOLD)
     done.switch_page(view("result")).run()
     assert "draw" not in keys(done)
-    done.session_state["more"] = "More rows from the same model, free"
+    done.session_state["opened_panel"] = "More rows from the same model, free"
     assert "draw" in keys(done.run())
 
 
