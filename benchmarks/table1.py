@@ -136,7 +136,7 @@ def one(folder: Path, cell: Row) -> Row:
 
 def main(given) -> None:
     if getattr(given, "from"):  # the Bureau's files of California, put where folktables looks
-        from synth.schema.census_files import bring
+        from synth.schema.census import bring
 
         bring(getattr(given, "from"), DOWNLOADS, state="CA", code="06", year=2018)
     known = STEPS if given.steps else METHODS

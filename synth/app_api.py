@@ -83,11 +83,10 @@ if TYPE_CHECKING:
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.key_pattern import problem as key_problem
-    from synth.schema.names import canonical
-    from synth.schema.naming import dataset_of
+    from synth.schema.names import canonical, dataset_of
+    from synth.schema.published_totals import stated as totals_stated
     from synth.schema.related_names import shared as shared_keys
-    from synth.schema.totals_checks import stated as totals_stated
-    from synth.schema.totals_files import table as totals_table
+    from synth.schema.totals import table as totals_table
     from synth.sources import drafting
     from synth.sources import named_databases as databases
     from synth.sources.draft_related import Wanted, is_folder_of_tables, tables_in
@@ -134,7 +133,7 @@ _HOME = {
     "count_intervals": "pipeline.inference.released_counts",
     "csv_safe": "schema.csv_injection:marked",
     "databases": "sources.named_databases:",
-    "dataset_of": "schema.naming",
+    "dataset_of": "schema.names",
     "drafting": "sources.drafting:",
     "encode": "pipeline.encoded_rows",
     "examine": "report.steward.write",
@@ -185,8 +184,8 @@ _HOME = {
     "tables_in": "sources.draft_related",
     "uses_of_plan": "pipeline.uses:of_plan",
     "with_uses": "pipeline.uses",
-    "totals_stated": "schema.totals_checks:stated",
-    "totals_table": "schema.totals_files:table",
+    "totals_stated": "schema.published_totals:stated",
+    "totals_table": "schema.totals:table",
     "unwritten_papers": "report.documents.pack:unwritten",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",

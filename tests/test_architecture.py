@@ -303,7 +303,7 @@ def test_nothing_is_pickled():
 # Who writes files otherwise than by files/whole_files.py, and why.
 WRITERS = {
     "synth/files/whole_files.py": "the one place",
-    "synth/schema/census_files.py": "public files fetched into a cache of the user's own",
+    "synth/schema/census.py": "public files fetched into a cache of the user's own",
     "synth/jobs/job.py": "a process's output, as it comes",
     "synth/jobs/worker.py": "a lock",
     "synth/sources/engines/duckdb.py": "a lock",

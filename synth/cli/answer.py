@@ -13,23 +13,24 @@ from synth.cli.spelling import spelled
 from synth.errors import MACHINE, UsageError, ended
 from synth.files import whole_files
 
+NUMBERS = {  # the parser's own words for a number that is none, and ours
+    "Input should be a valid integer, unable to parse string as an integer": "write a whole number",
+    "Input should be a valid number, unable to parse string as a number": "write a number",
+}
 
-def say(plain: Any) -> None:
-    """One JSON object on stdout. Errors: OSError at once where it cannot be written."""
-    print(json.dumps(plain, ensure_ascii=False), flush=True)
 
-
-def charged(
-    place: Path, what: str, plain: dict[str, Any], lines: Iterable[str], *, spent: dict[str, float], as_json: bool
-) -> None:
-    """Writes what was paid for, and says it: ``lines`` about it, or all as JSON. ``spent``: epsilon and delta."""
-    write_text(place, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """One JSON object on stdout, or lines, which are made only then. Errors: OSError where it cannot be written."""
     if as_json:
-        say({"epsilon_spent": spent["epsilon"], "delta": spent["delta"], **plain, "paths": {what: str(place)}})
+        print(json.dumps(plain, ensure_ascii=False), flush=True)
         return
     for line in lines:
         print(line)
-    print(f"charged: epsilon {spent['epsilon']:g}, delta {spent['delta']:g}; {place}")
+
+
+def as_file(plain: Any) -> str:
+    """Data as the text of a file."""
+    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
 
 
 def leave(message: str, code: int) -> NoReturn:
@@ -49,12 +50,6 @@ def _hush(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-NUMBERS = {  # the parser's own words for a number that is none, and ours
-    "Input should be a valid integer, unable to parse string as an integer": "write a whole number",
-    "Input should be a valid number, unable to parse string as a number": "write a number",
-}
-
-
 def foreign(error: Exception) -> tuple[str, int]:
     """Message and exit code of an error that is not ours; its text is shown only where it cannot quote a cell."""
     shown = getattr(error, "format_message", None)  # a usage error of the command line parser
@@ -62,29 +57,18 @@ def foreign(error: Exception) -> tuple[str, int]:
         words = shown()
         for theirs, ours in NUMBERS.items():
             words = words.replace(theirs, ours)
-        words = unknown(error) or words
-        return f"{words.rstrip('.')} (see `{_command(error)} --help`)", UsageError.exit_code
+        _, _, below = str(getattr(getattr(error, "ctx", None), "command_path", "")).partition(" ")
+        help_of = " ".join(["synth", *below.split(), "--help"])
+        return f"{(unknown(error) or words).rstrip('.')} (see `{help_of}`)", UsageError.exit_code
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE
     return f"internal error {type(error).__name__}; please report it with the command you ran", 1
-
-
-def _command(error: Exception) -> str:
-    """The command whose help answers a usage error."""
-    _, _, below = str(getattr(getattr(error, "ctx", None), "command_path", "")).partition(" ")
-    return f"synth {below}".strip()
 
 
 def tell(notes: Iterable[str]) -> None:
     """Lines on stderr."""
     for line in notes:
         print(spelled(line), file=sys.stderr)
-
-
-def show(*lines: str) -> None:
-    """The library's words on stdout."""
-    for line in lines:
-        print(spelled(line))
 
 
 def names(text: str | None) -> list[str]:

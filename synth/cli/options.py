@@ -1,165 +1,166 @@
-"""The options that several commands share, each with its help text."""
+"""Options of commands: those of a request, made from its fields, and those that several commands share."""
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
+from typer.models import ParameterInfo
 
-from synth.errors import UsageError
+from synth.cli.answer import answer, names
+from synth.cli.spelling import FLAGS, NEGATED, spelled
+from synth.errors import SynthError, UsageError
 from synth.files.regular_files import is_file
-from synth.schema.column import MOST_PREFIX
+from synth.pipeline.request import RunRequest
 
-TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
-SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
-LearnShareOpt = Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")]
-LedgerOpt = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
-        help="Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file].",
-    ),
-]
+FIELDS = RunRequest.model_fields
+EVERYTHING = "*"  # what --assume-public holds that stands alone
+Parse = Callable[[Any], Any]  # what makes an option's value of its texts
+# What a command answers: data for --json, lines for people, and the error with which it ends all the same.
+Said = tuple[Any, Iterable[str]] | tuple[Any, Iterable[str], SynthError | None] | None
 
 
-def known_language(code: str | None) -> str | None:
-    """A language, looked up before the command begins. Errors: UsageError for one without a catalogue."""
-    if code is not None:
-        from synth.report.words import written
+def pairs(
+    flag: str, form: str, convert: Callable[[str], Any] = str, *, last: bool = False, again: bool = False
+) -> Callable[[Sequence[str] | None], dict[str, Any]]:
+    """What parses the texts NAME=VALUE of an option, of which ``form`` tells the form, once for each name.
 
-        with written(code):
-            pass
-    return code
+    ``convert``: makes the value of its text, or raises ValueError, with what is wrong or with nothing. ``last``: names
+    may hold the sign, values not. ``again``: a name may stand twice; the later one counts. Errors: UsageError.
 
+    >>> pairs("--group", "COLUMN=LENGTH", int)(["zip=2", "icd=1"])
+    {'zip': 2, 'icd': 1}
+    """
 
-LanguageOpt = Annotated[
-    str | None,
-    typer.Option("--language", callback=known_language, help="Of pages and papers: en or de [default: en]."),
-]
-JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-EpsilonOpt = Annotated[float, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")]
-DeltaOpt = Annotated[float, typer.Option("--delta", help="Probability that epsilon does not bound the loss.")]
-MethodOpt = Annotated[str, typer.Option("--method", help="Method; `synth methods` lists them.")]
-RelationOpt = Annotated[
-    str, typer.Option("--relation", help="Which tables are neighbours: add_remove, replace_one or zero_out.")
-]
-TargetOpt = Annotated[str | None, typer.Option("--target", help="Column to predict; gets more of the budget.")]
-UnitOpt = Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")]
-MaxRowsOpt = Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")]
-LinkedOpt = Annotated[
-    bool | None,
-    typer.Option(
-        "--linked/--unlinked",
-        help="Rows of one person stay together in the result, or stand alone [default: as the schema asks].",
-        show_default=False,
-    ),
-]
-OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="Option of the method, NAME=VALUE; repeatable.")]
-MaxCategoriesOpt = Annotated[int, typer.Option("--max-categories", help="Most categories that a column may have.")]
-ApprovedByOpt = Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")]
-RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to draw [default: the noisy number of rows].")]
-SeedOpt = Annotated[
-    int | None, typer.Option("--seed", help="Seed of initialisation and sampling, never of privacy noise.")
-]
-DatasetOpt = Annotated[
-    str | None,
-    typer.Option("--dataset", help="Dataset to charge in the ledger [default: the schema's, else the file's name]."),
-]
+    def parsed(texts: Sequence[str] | None) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for text in texts or ():
+            name, sign, value = text.rpartition("=") if last else text.partition("=")
+            try:
+                if not (sign and name) or (name in result and not again):
+                    raise ValueError
+                result[name] = convert(value)
+            except ValueError as error:
+                raise UsageError(f"{flag} {text}: {error}" if str(error) else f"{flag} {text}: write {form}") from None
+        return result
+
+    return parsed
 
 
-def run_id() -> str | None:
-    """The id of the job that this process works for, None outside of a job."""
-    from synth.jobs import RUN
-
-    return os.environ.get(RUN) or None
-
-
-def _address(source: str | None) -> str | None:
-    """What ``@name`` stands for."""
-    if source is None or not source.startswith("@"):
-        return source
-    from synth.sources import named_databases  # costs a second
-
-    return named_databases.address(source)
+def some(text: str) -> str:
+    """A value that says something. Errors: ValueError."""
+    if not text.strip():
+        raise ValueError
+    return text.strip()
 
 
-SOURCE_HELP = (
-    "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
-    "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
-)
-NamedSourceOpt = Annotated[str | None, typer.Option("--source", help=SOURCE_HELP)]  # as it is written: it is stored
-SourceOpt = Annotated[str | None, typer.Option("--source", callback=_address, help=SOURCE_HELP)]
-CandidatesOpt = Annotated[
-    list[Path] | None,
-    typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
-]
-PapersOpt = Annotated[
-    Path | None,
-    typer.Option("--papers", help="Answers for the papers, a JSON file; `synth card papers` writes an empty one."),
-]
-PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts by which it was chosen, from `synth statistics`.")]
-PriorOpt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prior",
-        help="Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
-        "used as far as the noisy answers bear it out; repeatable.",
-    ),
-]
-PriorReasonOpt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prior-reason",
-        help="Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each.",
-    ),
-]
-ForOpt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--for",
-        help="What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
-        "sex', 'predict income'; gets more of the budget; repeatable.",
-    ),
-]
-DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
+def assumed(text: str | None) -> bool | list[str]:
+    """What ``--assume-public`` says: not given, given alone, or the columns that it names.
 
-PatternOpt = Annotated[
-    list[str] | None,
-    typer.Option("--pattern", help="COL=P[0-9]{6}, the public form in which made-up keys are written; repeatable."),
-]
-RawTextOpt = Annotated[
-    bool,
-    typer.Option("--raw-text", help="Write CSV text as it is, even where a spreadsheet would run it as a formula."),
-]
+    >>> assumed(None), assumed("*"), assumed("zip, icd")
+    (False, True, ['zip', 'icd'])
+    """
+    return False if text is None else text == EVERYTHING or names(text)
 
-DialectOpt = Annotated[
-    str,
-    typer.Option("--dialect", help="CSV as the schema's dialect and formats say (same), or UTF-8 with commas (plain)."),
-]
 
-RootOpt = Annotated[str | None, typer.Option("--root", help="Related tables: the one whose rows are the units.")]
-PublicOpt = Annotated[list[str] | None, typer.Option("--public", help="A table that is public anyway; repeatable.")]
-KeyOpt = Annotated[
-    list[str] | None, typer.Option("--key", help="CHILD.COL=PARENT.COL, or CHILD.A+B=PARENT.C+D; repeatable.")
-]
-MostOpt = Annotated[
-    list[str] | None, typer.Option("--most-children", help="CHILD=N: rows of one parent that are kept; repeatable.")
-]
+def one_or_each(texts: Sequence[str] | None) -> str | tuple[str, ...] | None:
+    """What ``--prior-reason`` says: once for all priors, or once for each."""
+    return texts[0] if texts and len(texts) == 1 else tuple(texts) if texts else None
 
-EVERYTHING = "*"
-AssumeOpt = Annotated[
-    str | None,
-    typer.Option(
-        "--assume-public",
-        metavar="[COLUMN,...]",
-        help="Vouch for drafted facts; for lists of values that tell of persons only where they are named.",
-    ),
-]
-ReasonOpt = Annotated[
-    list[str] | None,
-    typer.Option("--reason", help="COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable."),
-]
+
+def several(texts: Sequence[Any] | None) -> tuple[Any, ...]:
+    """The values of an option that may be repeated."""
+    return tuple(texts or ())
+
+
+PARSERS: dict[str, Parse] = {  # of fields whose values are more than one text or number
+    "options": pairs("--option", "NAME=VALUE, for instance --option steps=400", again=True),
+    "reasons": pairs("--reason", "COLUMN=TEXT, once for each column", some),
+    "assume_public": assumed,
+    "prior_reason": one_or_each,
+}
+
+
+def field(name: str, defaults: Mapping[str, Any]) -> tuple[inspect.Parameter, Parse | None]:
+    """The option of a request's field, its meaning as help; ``defaults``: of fields. And its parser."""
+    about = FIELDS[name]
+    default = ... if about.is_required() else about.get_default(call_default_factory=True)
+    default = defaults.get(name, default)
+    flag = f"--{FLAGS.get(about.alias or name, (about.alias or name,))[0].replace('_', '-')}"
+    kind: Any = about.annotation
+    words = spelled(str(about.description))
+    more: dict[str, Any] = {}
+    parse = PARSERS.get(name)
+    if parse or tuple in {getattr(k, "__origin__", k) for k in (kind, *get_args(kind))}:
+        kind, parse, default = list[str] | None, parse or several, default or None
+    if name == "assume_public":
+        kind, more = str | None, {"metavar": "[COLUMN,...]"}
+    if name in ("schema_file", "out"):
+        kind = Path if default is not None else Path | None
+    if name in NEGATED:
+        flag, more = f"{flag}/{NEGATED[name]}", {"show_default": False}
+    if default is None and isinstance(about.default, str):
+        words += f" [default: {about.default}]"
+    kind = kind | None if default is None else kind
+    given = inspect.Parameter.empty if default is ... else default
+    option = Annotated[kind, typer.Option(flag, help=words, **more)]
+    name = about.alias or name
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=option), parse
+
+
+def own(parameter: inspect.Parameter) -> tuple[inspect.Parameter, Parse | None]:
+    """A function's own parameter as a command's: an option, or an argument where it may be given by place.
+
+    Of what its type is annotated with, a text is the help, one with dashes the flag, and a function the parser.
+    """
+    kind, *about = get_args(parameter.annotation) if hasattr(parameter.annotation, "__metadata__") else [None]
+    parse = None
+    if about and not isinstance(about[0], ParameterInfo):
+        texts = [a for a in about if isinstance(a, str)]
+        flags = [a for a in texts if a.startswith("--")] or [f"--{parameter.name.replace('_', '-')}"]
+        parse = next((a for a in about if callable(a)), None)
+        by_place = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        info = typer.Argument(help=texts[-1]) if by_place else typer.Option(*flags, help=texts[-1])
+        parameter = parameter.replace(annotation=Annotated[kind, info])
+    return parameter.replace(kind=parameter.KEYWORD_ONLY), parse
+
+
+def command(
+    group: typer.Typer, fields: str | Iterable[str] = "", /, *, name: str | None = None, **defaults: Any
+) -> Callable[[Callable[..., Said]], Callable[..., Said]]:
+    """Makes a function a command, with the options of a request's ``fields`` and ``--json``.
+
+    The function takes them as keywords; what it takes by place is an argument (``own``). It returns its answer as data
+    and as lines; nothing where it has said it. ``name``: the function's by default, empty for the group itself.
+    ``defaults``: of fields, where they are not the request's own; ``...`` for what must be given.
+    """
+    wanted = fields.split() if isinstance(fields, str) else fields
+
+    def register(function: Callable[..., Said]) -> Callable[..., Said]:
+        there = {FIELDS[n].alias or n for n in wanted}
+        given = inspect.signature(function, eval_str=True).parameters.values()
+        alone = [own(p) for p in given if p.kind is not p.VAR_KEYWORD and p.name not in there]
+        json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOpt)
+        taken = [*alone, *(field(n, defaults) for n in wanted), own(json)]
+        parsers = {p.name: parse for p, parse in taken if parse is not None}
+
+        def called(*, as_json: bool, **given: Any) -> None:
+            said = function(**{n: parsers[n](v) if n in parsers else v for n, v in given.items()})
+            if said is not None:
+                plain, lines, *fault = said
+                ends = next(filter(None, fault), None)
+                answer(plain, () if ends else lines, as_json=as_json)
+                if ends:
+                    raise ends
+
+        called.__doc__, called.__name__ = function.__doc__, function.__name__
+        called.__signature__ = inspect.Signature([p for p, _ in taken])  # type: ignore[attr-defined]
+        (group.callback() if name == "" else group.command(name))(called)
+        return function
+
+    return register
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
@@ -178,74 +179,57 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     return out
 
 
-def assumed(text: str | None) -> bool | list[str]:
-    """What ``--assume-public`` says: not given, given alone, or the columns that it names.
+def in_language(code: str | None) -> str | None:
+    """A language, looked up before the command begins. Errors: UsageError for one without a catalogue."""
+    if code is not None:
+        from synth.report.words import written
 
-    >>> assumed(None), assumed("*"), assumed("zip, icd")
-    (False, True, ['zip', 'icd'])
-    """
-    if text is None:
-        return False
-    return True if text == EVERYTHING else [part.strip() for part in text.split(",") if part.strip()]
-
-
-def one_or_each(texts: Sequence[str] | None) -> str | tuple[str, ...] | None:
-    """What ``--prior-reason`` says: once for all priors, or once for each."""
-    return texts[0] if texts and len(texts) == 1 else tuple(texts) if texts else None
+        with written(code):
+            pass
+    return code
 
 
-def reasons(texts: Sequence[str] | None) -> dict[str, str]:
-    """COLUMN=TEXT by column. Errors: UsageError for a text that is none, or a column named twice."""
-    result: dict[str, str] = {}
-    for text in texts or ():
-        name, sign, why = text.partition("=")
-        if not (sign and name and why.strip()) or name in result:
-            raise UsageError(f"--reason {text}: write COLUMN=TEXT, once for each column")
-        result[name] = why.strip()
-    return result
+def address(source: str | None) -> str | None:
+    """What ``@name`` stands for."""
+    if source is None or not source.startswith("@"):
+        return source
+    from synth.sources import named_databases  # costs a second
+
+    return named_databases.address(source)
 
 
-def lengths(text: str | None) -> dict[str, int]:
-    """What ``--group`` says: columns with the number of first characters that are kept. Errors: UsageError.
+def charged_by() -> dict[str, Any]:
+    """By whom a spend is asked for: the id of the job that this process works for, and what its owner may know."""
+    from synth.cli.jobs import audience
+    from synth.jobs import RUN
 
-    >>> lengths("zip=2, icd=1")
-    {'zip': 2, 'icd': 1}
-    """
-    result = {}
-    for part in filter(None, (p.strip() for p in (text or "").split(","))):
-        name, _, number = part.rpartition("=")
-        if not (name and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_PREFIX):
-            raise UsageError(f"--group {part}: write COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters")
-        result[name] = int(number)
-    return result
+    return {"run": os.environ.get(RUN) or None, "audience": audience()}
 
 
-def patterns(texts: list[str] | None) -> dict[str, str]:
-    """What ``--pattern`` says: columns with the form of their made-up keys. Errors: UsageError.
-
-    >>> patterns(["id=P[0-9]{6}"])
-    {'id': 'P[0-9]{6}'}
-    """
-    from synth.schema.key_pattern import problem
-
-    stated: dict[str, str] = {}
-    for text in texts or ():
-        name, _, form = text.partition("=")
-        if not (name and form) or name in stated or problem(form):
-            raise UsageError(
-                f"--pattern {text}: {problem(form) if form else 'write COLUMN=PATTERN'}, once for a column"
-            )
-        stated[name] = form
-    return stated
+def none_of(options: Mapping[str, Any], why: str) -> None:
+    """Errors: UsageError naming the first that is given."""
+    for name, value in options.items():
+        if value not in (None, (), {}, [], False):
+            raise UsageError(f"--{name.replace('_', '-')}: {why}")
 
 
-def parse_options(texts: list[str]) -> dict[str, str]:
-    """NAME=VALUE texts as options. Errors: UsageError for a text without an equals sign.
-
-    >>> parse_options(["loss=kl", "k=2"])
-    {'loss': 'kl', 'k': '2'}
-    """
-    for text in texts:
-        if "=" not in text.lstrip("="):
-            raise UsageError(f"--option {text}: write NAME=VALUE, for instance --option steps=400")
-    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+JsonOpt = Annotated[bool, "--json", "Print one JSON object on stdout."]
+TableArg = Annotated[Path, "CSV (also .gz), Parquet or .xlsx file of private rows."]
+TablesArg = Annotated[
+    Path | None, "CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of related tables."
+]
+ReleaseArg = Annotated[Path, "Release: the folder that a run wrote."]
+SchemaArg = Annotated[Path, "The schema, a JSON file."]
+ListOpt = list[str] | None
+LanguageOpt = Annotated[str | None, "--language", "Of pages and papers: en or de [default: en].", in_language]
+SourceOpt = Annotated[str | None, "--source", FIELDS["source"].description, address]
+CandidatesOpt = Annotated[
+    list[Path] | None, "--with", "Folder of another candidate; repeatable. With --choice all, private.", several
+]
+ChoiceOpt = Annotated[
+    str | None, "--choice", "--selection", "How the release was chosen: only, before, releases, all, private or scores."
+]
+PapersOpt = Annotated[
+    Path | None, "--papers", "Answers for the papers, a JSON file; `synth card papers` writes an empty one."
+]
+PaidOpt = Annotated[Path | None, "--paid", "Counts by which it was chosen, from `synth statistics`."]

@@ -1,214 +1,253 @@
-"""`synth run`: one run inside a job folder, with progress on stderr and the answer on stdout."""
+"""`synth run`, `plan`, `preview`, `sample`, `methods`: the way of one table, from a forecast to more rows."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from synth.cli import job_folder
-from synth.cli.answer import say
-from synth.cli.options import (
-    ApprovedByOpt,
-    AssumeOpt,
-    DatasetOpt,
-    DeltaOpt,
-    DeviceOpt,
-    DialectOpt,
-    ForOpt,
-    JsonOpt,
-    LearnShareOpt,
-    LedgerOpt,
-    LinkedOpt,
-    MaxCategoriesOpt,
-    MaxRowsOpt,
-    NamedSourceOpt,
-    OptionOpt,
-    PriorOpt,
-    PriorReasonOpt,
-    RawTextOpt,
-    ReasonOpt,
-    RelationOpt,
-    RowsOpt,
-    SeedOpt,
-    TargetOpt,
-    UnitOpt,
-    assumed,
-    one_or_each,
-    parse_options,
-    reasons,
-)
-from synth.cli.rights import SeparateOpt
+from synth.cli.answer import names
+from synth.cli.options import FIELDS, LanguageOpt, Said, SourceOpt, command, pairs
+from synth.cli.spelling import spelled
 from synth.errors import UsageError
 
-if TYPE_CHECKING:
-    from synth.pipeline.request import RefitRequest, RunRequest
-
-
+OWN = {"version", "table", "ask", "out", "actor", "run", "owner", "label"}  # fields that are no options of `synth run`
+REFIT = ["method", "target", "options", "num_rows", "seed", "device", "raw_text", "dialect"]  # of which a refit takes
+FORECAST = "schema_file epsilon delta method relation target options uses prior prior_reason learn_share ledger"
 MOST_COUNTED = 200_000  # rows of a table that is read again for figures after a run: a second or two
-
-
-OwnMethodOpt = Annotated[str | None, typer.Option("--method", help="Method of `synth methods` [default: mixture].")]
-PlaceArg = Annotated[
-    Path | None,
-    typer.Argument(
-        help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables."
-    ),
-]
+RowsOpt = Annotated[int, "--rows", "Rows expected in the table (in the root of related tables); a guess will do."]
 
 
 def run(
-    table: PlaceArg = None,
-    schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
-    method: OwnMethodOpt = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
-    delta: DeltaOpt = 1e-5,
-    relation: RelationOpt = "add_remove",
-    target: TargetOpt = None,
-    unit: UnitOpt = None,
-    max_rows: MaxRowsOpt = None,
-    linked: LinkedOpt = None,
-    uses: ForOpt = None,
-    prior: PriorOpt = None,
-    prior_reason: PriorReasonOpt = None,
-    learn_share: LearnShareOpt = None,
-    option: OptionOpt = None,
-    num_rows: RowsOpt = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
-    ledger: LedgerOpt = None,
-    dataset: DatasetOpt = None,
-    seed: SeedOpt = None,
-    device: DeviceOpt = "auto",
-    from_release: Annotated[Path | None, typer.Option("--from-release", help="Release to fit again; free.")] = None,
-    assume_public: AssumeOpt = None,
-    reason: ReasonOpt = None,
-    max_categories: MaxCategoriesOpt = 50_000,
-    approved_by: ApprovedByOpt = None,
-    separate: SeparateOpt = False,
-    job: Annotated[Path | None, typer.Option("--job", help="Folder for the run's status and its cancel file.")] = None,
-    raw_text: RawTextOpt = False,
-    dialect: DialectOpt = "same",
-    source: NamedSourceOpt = None,
-    source_table: Annotated[str | None, typer.Option("--table", help="Table to read at --source.")] = None,
-    as_json: JsonOpt = False,
-) -> None:
+    table: Annotated[Path | None, f"{FIELDS['table'].description}"] = None,
+    *,
+    out: Annotated[Path, "Folder for the results."] = Path("release"),
+    from_release: Annotated[Path | None, "Release to fit again; free."] = None,
+    job: Annotated[Path | None, "Folder for the run's status and its cancel file."] = None,
+    source_table: Annotated[str | None, "--table", "Table to read at --source."] = None,
+    **asked: Any,
+) -> Said:
     """Make a synthetic table from a private one; charges the ledger. With --job alone: the run of that folder."""
-    common: dict[str, Any] = {"target": target, "options": parse_options(option or []), "seed": seed, "device": device}
-    common |= {"num_rows": num_rows, "out": str(out), "raw_text": raw_text, "dialect": dialect}
-    if from_release is not None:
-        _no_table(table, schema, epsilon)
-        if uses:
-            raise UsageError("--for says what is asked of the rows, and --from-release asks nothing; leave it out")
-        result, folder = job_folder.refit(_refit(release=str(from_release), method=method, **common), job)
-        plain, card = result.plain(), result.card
-    elif table is schema is epsilon is source is None and job is not None:
-        plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
-    else:
-        table = _place(table, source, source_table)
-        _check(method or "mixture", {"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
-        people: dict[str, Any] = {"unit": unit, "max_rows": max_rows, "linked": linked, "dataset": dataset}
-        people |= {"ledger": ledger, "approved_by": approved_by, "separate": separate, "learn_share": learn_share}
-        request = _request(
-            table=table,
-            source=source,
-            schema=schema,
-            method=method or "mixture",
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            uses=tuple(uses or ()),
-            prior=tuple(prior or ()),
-            prior_reason=one_or_each(prior_reason),
-            assume_public=assumed(assume_public),
-            reasons=reasons(reason),
-            max_categories=max_categories,
-            **people,
-            **common,
-        )
-        result, folder = job_folder.run(request, job)
-        plain, card = result.plain(), result.card
-    say(plain | {"job": str(folder)}) if as_json else _summary(plain, card)
-
-
-def _no_table(*given: object) -> None:
-    if any(g is not None for g in given):
-        raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-
-
-def _warn(method: str, epsilon: float | None) -> None:
-    """Says on stderr, before anything is spent, that a method keeps nothing between columns, where it was measured."""
+    from synth.cli import jobs
+    from synth.pipeline.request import RefitRequest, RunRequest
     from synth.pipeline.retention import warning
 
-    reported = warning(method, epsilon=epsilon or 0.0)
-    if reported:
-        print(f"note: {reported}", file=sys.stderr)
+    given = {"TABLE": table or source_table or asked["source"], "--schema": asked["schema"]}
+    given["--epsilon"] = asked["epsilon"]
+    if from_release is not None:
+        if any(v is not None for v in given.values()):
+            raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
+        if asked["uses"]:
+            raise UsageError("--for says what is asked of the rows, and --from-release asks nothing; leave it out")
+        refit = RefitRequest(release=str(from_release), out=str(out), **{n: asked[n] for n in REFIT})
+        result, folder = jobs.refit(refit, job)
+    elif job is not None and not any(v is not None for v in given.values()):
+        plain, card = jobs.carry_out(job, approved_by=asked["approved_by"])
+        return plain | {"job": str(job.absolute())}, _summary(plain, card)
+    else:
+        if source_table is not None and (asked["source"] is None or table is not None):
+            raise UsageError("--table names a table at --source; leave out TABLE")
+        for name, value in given.items():
+            if value is None:
+                raise UsageError(f"{name} is missing; see `synth run --help`")
+        asked["method"] = asked["method"] or "mixture"
+        if warned := warning(asked["method"], epsilon=asked["epsilon"]):  # before anything is spent
+            print(f"note: {warned}", file=sys.stderr)
+        result, folder = jobs.run(RunRequest(table=table or source_table, out=out, **asked), job)
+    plain = result.plain()
+    return plain | {"job": str(folder)}, _summary(plain, result.card)
 
 
-def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:
-    """The table as TABLE or as --table at a source. Errors: UsageError for both, or --table without a source."""
-    if source_table is None:
-        return table
-    if source is None or table is not None:
-        raise UsageError("--table names a table at --source; leave out TABLE")
-    return Path(source_table)
-
-
-def _check(method: str, values: dict[str, Any]) -> None:
-    """Errors: UsageError naming the first that is missing."""
-    for name, value in values.items():
-        if value is None:
-            raise UsageError(f"{name} is missing; see `synth run --help`")
-    _warn(method, values["--epsilon"])
-
-
-def _request(**options: Any) -> "RunRequest":
-    from synth.pipeline.request import RunRequest
-
-    return RunRequest(**options)
-
-
-def _refit(**options: Any) -> "RefitRequest":
-    from synth.pipeline.request import RefitRequest
-
-    return RefitRequest(**options)
-
-
-def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
+def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> Iterator[str]:
     """What a person wants to know after a run, or after another task of a job's folder, which has no card."""
     if card is None:
-        print(f"charged: epsilon {plain['epsilon_spent']:g}; {', '.join(plain['paths'].values())}")
+        yield f"charged: epsilon {plain['epsilon_spent']:g}; {', '.join(plain['paths'].values())}"
         return
     several = isinstance(plain["num_rows"], dict)
     for table, rows in plain["num_rows"].items() if several else [("", plain["num_rows"])]:
         of, path = (f" of {table}", f"table {table}") if several else ("", "synthetic")
-        print(f"{rows} synthetic rows{of}: {plain['paths'].get(path, 'not written')}")
-    print(
+        yield f"{rows} synthetic rows{of}: {plain['paths'].get(path, 'not written')}"
+    yield (
         f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}"
         + (", but for a probability of delta" if card["delta"] else "")
         + (f"; the unit is {card['unit_in_words']}" if several else "")
     )
-    print(
-        f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}"
-        if plain["epsilon_spent"]
+    spent = plain["epsilon_spent"]
+    yield (
+        f"charged: epsilon {spent:g} to {plain['dataset']}"
+        if spent
         else "charged: nothing (made from a stored release)"
     )
-    print(
+    yield (
         f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
         f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}"
     )
-    if not several:
-        _figures(plain)
-
-
-def _figures(plain: dict[str, Any]) -> None:
-    """How near the table is to what was released: figures that may be told, and the way to those that may not."""
+    place = plain["paths"].get("card")
+    if several or place is None or plain["num_rows"] > MOST_COUNTED:
+        return
     from synth.report.publish import in_words
 
-    place = plain["paths"].get("card")
-    if place is None or plain["num_rows"] > MOST_COUNTED:
-        return
     with suppress(Exception):  # the run is done and paid for: what is said of it beside must not make it look failed
-        for line in in_words(Path(place).parent):
-            print(line)
-    print(f"next: synth report {Path(place).parent} --real TABLE (for the steward only)")
+        yield from in_words(Path(place).parent)
+    yield f"next: synth report {Path(place).parent} --real TABLE (for the steward only)"
+
+
+def plan(
+    *,
+    rows: RowsOpt,
+    error: Annotated[
+        float | None,
+        "Share of rows in the wrong place, of means standard deviations; says the least epsilon of each use.",
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
+    ] = 30.0,
+    **asked: Any,
+) -> Said:
+    """Forecast a run's cost and error; reads no row.
+
+    Rehearses the run on made-up rows of the same schema.
+    """
+    from synth.pipeline import dry_run
+    from synth.pipeline import plan as planning
+    from synth.pipeline.plan import LADDER
+    from synth.schema.dataset import load_any
+
+    learns = asked["learn_share"] is not None
+    facts = load_any(asked.pop("schema"), complete=not learns)
+    result = planning.plan(facts, rows=rows, **asked, epsilons=LADDER, error=error)
+    rehearsed = None
+    if seconds > 0 and not learns:
+        for name in ("prior", "prior_reason", "learn_share", "ledger"):
+            del asked[name]
+        rehearsed = dry_run.dry_run(facts, rows=rows, **asked, seconds=seconds)
+    words = [result.in_words(), rehearsed.in_words() if rehearsed else "rehearsed: the questions alone"]
+    return {**result.plain(), "rehearsed": rehearsed and rehearsed.plain()}, map(spelled, words)
+
+
+def preview(
+    *,
+    rows: RowsOpt,
+    out: Annotated[Path, "Folder for the preview."] = Path("preview"),
+    language: LanguageOpt = None,
+    **asked: Any,
+) -> Said:
+    """See a run's pages, made of public rows; spends nothing.
+
+    The private table is not read: public rows stand in for it, the whole way.
+    """
+    from synth.pipeline.priors import look
+    from synth.report.preview import preview as previewed
+    from synth.report.words import written
+    from synth.schema.dataset import load_any
+
+    facts = load_any(asked.pop("schema"))
+    with written(language):
+        result = previewed(facts, out, rows=rows, **asked)
+    of_priors = {n: asked[n] for n in ("prior_reason", "relation", "ledger")}
+    looks = look(asked["prior"], schema=facts.tables[facts.root], **of_priors)
+    pages = (result.paths[name] for name in ("comparison", "report", "card_page"))
+    plain = {**result.plain(), "priors": [one.plain() for one in looks]}
+    return plain, [result.statement, *(one.in_words() for one in looks), *pages]
+
+
+def sample(
+    model: Annotated[Path, "model.json, or the release's folder."],
+    *,
+    num_roots: Annotated[int | None, "Root rows, or persons who keep their rows, to draw."] = None,
+    where: Annotated[
+        list[str] | None,
+        "--where",
+        "COL=VALUE, COL=A|B or COL=LOW..HIGH.",
+        pairs("--where", "COL=VALUE, once for each column"),
+    ] = None,
+    out: Annotated[
+        Path | None, "--out", "A .csv, .csv.gz, .parquet or .xlsx file, or a folder of Parquet [default: sample.csv]."
+    ] = None,
+    source: SourceOpt = None,
+    out_table: Annotated[str | None, "Name of a new table at --source."] = None,
+    multiple: Annotated[int | None, "Tables to draw into --out, for intervals."] = None,
+    columns: Annotated[str | None, "Of the analysis, with --multiple: COL,COL."] = None,
+    **asked: Any,
+) -> Said:
+    """Draw more rows from a finished run; free."""
+    from synth.pipeline.sample import sample_to
+    from synth.release import folder
+
+    if columns is not None and multiple is None:
+        raise UsageError("--columns is for --multiple: without it all columns are drawn alike")
+    num_rows, persons = asked["num_rows"], folder.is_one_table(model)
+    several = folder.is_related(model) and not persons
+    placed = source is not None or out_table is not None
+    if several:
+        if placed or (num_rows is not None and num_roots is not None):
+            raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
+        if multiple is not None:
+            raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
+    if persons and multiple is not None:
+        raise UsageError("--multiple is for rows that stand alone; leave it out where persons keep their rows")
+    if persons and num_rows is not None:
+        raise UsageError("its persons keep their rows, so persons are drawn, each with all rows: --num-roots")
+    if multiple is not None:
+        if where or placed or num_roots is not None:
+            raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
+        return _multiple(model, out or Path("tables"), count=multiple, columns=names(columns) or None, **asked)
+    if num_roots is not None and not several and not persons:
+        raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
+    if out is None and not placed:
+        out = Path("sample") if several else Path("sample.csv")
+    asked |= {"num_rows": num_roots or num_rows, "where": where, "source": source, "out_table": out_table}
+    size, probability, paths = sample_to(model, out, **asked)
+    rows = {f" of {t}": (t, many) for t, many in size.items()} if several else {"": ("sample", size)}
+    lines = [f"{many} rows{of}: {paths[t]}" for of, (t, many) in rows.items()]
+    lines += [f"{t}, public: {path}" for t, path in paths.items() if several and t not in size]
+    lines[-1] += f" (probability of the condition {probability:.3g})" if where else ""
+    return {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": paths}, lines
+
+
+def _multiple(model: Path, out: Path, **asked: Any) -> Said:
+    """Draws several tables of one release into a folder, for intervals."""
+    from synth.pipeline.multiple import multiple_to
+    from synth.pipeline.reporting import Quiet
+
+    notes: list[str] = []
+
+    class Notes(Quiet):
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    release = model.parent if model.name == "model.json" else model
+    paths = multiple_to(release, out, reporter=Notes(), **asked)
+    line = f"{len(paths)} tables: {out}; combine their estimates with synth.combine (docs/inference.md)"
+    plain = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}, "notes": notes}
+    return plain, [line, *notes]
+
+
+def methods() -> Said:
+    """List the methods: options, guarantees, and what each keeps."""
+    from synth.pipeline.methods import methods as listed
+
+    result = listed()
+    return result, (line for one in result for line in _method(one))
+
+
+def _method(g: dict[str, Any]) -> Iterator[str]:
+    yield f"{g['name']:14s} {g['summary']}"
+    yield f"{'':14s} noise: {g['stage']}, {g['barrier']}"
+    yield f"{'':14s} guarantee: {g['guarantee']}; relations: {', '.join(g['relations'])}"
+    yield f"{'':14s} options: {', '.join(f'{n}={v}' for n, v in g['options'].items()) or 'none'}"
+    held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())
+    yield f"{'':14s} keeps: {held or 'not measured'}"
+    yield f"{'':14s} needs: {g['needs'] or 'not measured'}"
+
+
+def register(app: typer.Typer) -> None:
+    """Makes them commands."""
+    command(app, [n for n in FIELDS if n not in OWN], epsilon=None, method=None, delta=1e-5)(run)
+    command(app, FORECAST, schema_file=..., epsilon=1.0, delta=1e-5)(plan)
+    previewed = "schema_file prior prior_reason epsilon delta relation target options seed ledger"
+    command(app, previewed, schema_file=..., epsilon=1.0, delta=1e-5)(preview)
+    command(app, "num_rows seed raw_text dialect")(sample)
+    command(app)(methods)

@@ -1,99 +1,151 @@
-"""`synth schema`: draft and check the public facts of a table."""
+"""`synth schema`: draft, import, check, learn and export the public facts of one table or of several."""
 
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli import dialects
-from synth.cli.answer import check_writable, names, say, tell, write_text
-from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
-from synth.cli.exchange import (
-    CodesOpt,
-    bounds,
-    code_books,
-    schema_codes,
-    schema_export,
-    schema_import,
-    write_tables,
-)
+from synth import at_home
+from synth.cli.answer import check_writable, names, tell, write_text
 from synth.cli.guide import helped
 from synth.cli.options import (
-    AssumeOpt,
-    DatasetOpt,
-    DeltaOpt,
-    EpsilonOpt,
-    JsonOpt,
-    KeyOpt,
-    LedgerOpt,
-    MaxCategoriesOpt,
-    MaxRowsOpt,
-    MostOpt,
-    PatternOpt,
-    PublicOpt,
-    ReasonOpt,
-    RelationOpt,
-    RootOpt,
-    SchemaOpt,
+    Parse,
+    Said,
+    SchemaArg,
     SourceOpt,
-    TargetOpt,
-    UnitOpt,
-    assumed,
-    lengths,
-    patterns,
-    reasons,
-    run_id,
+    TablesArg,
+    charged_by,
+    command,
+    none_of,
+    pairs,
+    several,
+    some,
 )
-from synth.cli.rights import SeparateOpt, audience
-from synth.cli.vouching import formed, vouch
 from synth.errors import UsageError
+from synth.schema.names import MOST_PREFIX
+from synth.schema.tree import MOST_CHILDREN
 
-TablesArg = Annotated[
-    Path | None,
-    typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of related tables."),
-]
+if TYPE_CHECKING:
+    from synth.schema.table import Schema
+    from synth.sources.draft_related import DraftedTables
+    from synth.sources.drafting import Described
+
 schema_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Draft and check a schema, the public facts of a table."
 )
-schema_app.command("import")(schema_import)
-schema_app.command("export")(schema_export)
-schema_app.command("codes")(schema_codes)
+MARKS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "point": ".", "space": " ", "apostrophe": "'"}
+MISSING = "TABLE is missing; name a file, a folder with a file for each table, or a --source"
 
 
-@schema_app.command("init")
+def _within(most: int) -> Parse:
+    """What makes a whole number from 1 to ``most`` of its text."""
+
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+            raise ValueError
+        return int(text)
+
+    return number
+
+
+def prefixes(text: str | None) -> dict[str, int]:
+    """What --group says: columns with the number of first characters that are kept. Errors: UsageError."""
+    form = f"COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters"
+    return pairs("--group", form, _within(MOST_PREFIX), last=True, again=True)(names(text))
+
+
+def _sound(fault_of: Callable[[str], str | None]) -> Parse:
+    """What takes a text that has no fault."""
+
+    def text(given: str) -> str:
+        if fault := fault_of(some(given)):
+            raise ValueError(fault)
+        return given
+
+    return text
+
+
+def _form_fault(form: str) -> str | None:
+    return str(at_home("schema.dialect", "format_problem")("datetime" if "y" in form else "float", form) or "")
+
+
+MOST = f"CHILD=N once for each, N from 1 to {MOST_CHILDREN}"
+bounds = pairs("--most-children", MOST, _within(MOST_CHILDREN), last=True)
+code_books = pairs(
+    "--codes", "COL=FILE.csv, once for each column", lambda file: at_home("schema.codebook", "load_codes")(some(file))
+)
+patterns = pairs(
+    "--pattern", "COLUMN=PATTERN, once for a column", _sound(lambda f: at_home("schema.key_pattern", "problem")(f))
+)
+formats_of = pairs("--format", "COL=FORMAT, once for each column", _sound(_form_fault), last=True)
+
+
+def _dialect(**given: str | None) -> dict[str, str | None]:
+    """The facts of a dialect that options state. Errors: UsageError for a value that is none."""
+    from pydantic import ValidationError
+
+    from synth.schema.dialect import Dialect
+
+    result: dict[str, Any] = {n: MARKS.get(v, v) for n, v in given.items() if v is not None}
+    if result.get("thousands") == "none":
+        result = {"decimal": ".", **result, "thousands": None}
+    if result.get("decimal") is not None and result["decimal"] == result.get("thousands"):
+        raise UsageError("--decimal and --thousands must be different marks")
+    try:
+        Dialect(**{"decimal": "," if result.get("thousands") == "." else ".", **result})
+    except ValidationError as error:
+        name = error.errors()[0]["loc"][0]
+        raise UsageError(f"--{name} {given[str(name)]}: not known; see `synth schema init --help`") from None
+    return result
+
+
+MissingOpt = Annotated[str | None, "--missing", "Texts that mean a missing value: N,?.", names]
+CodesOpt = Annotated[list[str] | None, "--codes", "COL=FILE.csv, the column's code book; repeat.", code_books]
+RootOpt = Annotated[str | None, "--root", "Related tables: the one whose rows are the units."]
+PublicOpt = Annotated[list[str] | None, "--public", "A table that is public anyway; repeatable.", several]
+MostOpt = Annotated[
+    list[str] | None, "--most-children", "CHILD=N: rows of one parent that are kept; repeatable.", bounds
+]
+OutOpt = Annotated[Path, "--out", "Where to write the schema; replaced if it exists."]
+NameOpt = Annotated[str | None, "--table-name", "The table's name in the metadata."]
+
+
 def schema_init(
-    out: Annotated[Path, typer.Option("--out", help="File for the draft; replaced if it exists.")],
     table: TablesArg = None,
-    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
-    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of codes with an order: A,B.")] = None,
-    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
-    dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
+    *,
+    out: Annotated[Path, "File for the draft; replaced if it exists."],
+    categorical: Annotated[str | None, "Columns of codes: A,B.", names] = None,
+    ordinal: Annotated[str | None, "Columns of codes with an order: A,B.", names] = None,
+    identifier: Annotated[str | None, "Columns of keys: A,B.", names] = None,
+    dates: Annotated[str | None, "--datetime", "Columns of dates: A,B.", names] = None,
     codes: CodesOpt = None,
-    missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
-    encoding: EncodingOpt = None,
-    delimiter: DelimiterOpt = None,
-    decimal: DecimalOpt = None,
-    thousands: ThousandsOpt = None,
-    formats: FormatOpt = None,
-    target: TargetOpt = None,
-    dataset: DatasetOpt = None,
-    group: Annotated[
-        str | None, typer.Option("--group", help="Columns grouped by first characters: zip=2,icd=1.")
+    missing: MissingOpt = None,
+    encoding: Annotated[str | None, "utf-8, utf-16, windows-1252 [default: found]."] = None,
+    delimiter: Annotated[str | None, "comma, semicolon, tab, pipe [default: found]."] = None,
+    decimal: Annotated[str | None, "point or comma [default: found]."] = None,
+    thousands: Annotated[str | None, "point, comma, apostrophe, space or none [default: found]."] = None,
+    formats: Annotated[
+        list[str] | None, "--format", "COL=dd.mm.yyyy or COL=1.234,5, how a column is written; repeat.", formats_of
     ] = None,
-    unit: Annotated[
-        str | None, typer.Option("--unit", help="row: a row is a person; else a person's identifier column.")
+    group: Annotated[str | None, "Columns grouped by first characters: zip=2,icd=1.", prefixes] = None,
+    unit: Annotated[str | None, "row: a row is a person; else a person's identifier column."] = None,
+    pattern: Annotated[
+        list[str] | None,
+        "--pattern",
+        "COL=P[0-9]{6}, the public form in which made-up keys are written; repeatable.",
+        patterns,
     ] = None,
-    max_rows: MaxRowsOpt = None,
-    assume_public: AssumeOpt = None,
-    reason: ReasonOpt = None,
-    pattern: PatternOpt = None,
-    max_categories: MaxCategoriesOpt = 50_000,
     root: RootOpt = None,
     public: PublicOpt = None,
-    key: KeyOpt = None,
+    key: Annotated[list[str] | None, "CHILD.COL=PARENT.COL, or CHILD.A+B=PARENT.C+D; repeatable.", several] = None,
     most_children: MostOpt = None,
     source: SourceOpt = None,
-) -> None:
+    **asked: Any,
+) -> Said:
     """Draft a schema from the rows, for you to check.
 
     A folder of tables or a whole database gives a schema of related tables.
@@ -102,65 +154,222 @@ def schema_init(
     from synth.sources.draft_related import Wanted, is_folder_of_tables
 
     kinds: dict[str, Any] = {
-        "categorical": names(categorical),
-        "ordinal": names(ordinal),
-        "identifier": names(identifier),
-        "datetime_": names(dates),
+        "categorical": categorical,
+        "ordinal": ordinal,
+        "identifier": identifier,
+        "datetime_": dates,
     }
-    stated = dialects.stated(encoding, delimiter, decimal, thousands)
-    common: dict[str, Any] = {"max_categories": max_categories, "missing": names(missing)}
-    alone = {"codes": codes, "format": formats, "target": target, "group": group, "unit": unit, "max_rows": max_rows}
-    several = {"root": root, "public": public, "key": key, "most_children": most_children}
-    word: dict[str, Any] = {"assume_public": assumed(assume_public), "because": reasons(reason)}
+    stated = _dialect(encoding=encoding, delimiter=delimiter, decimal=decimal, thousands=thousands)
+    common: dict[str, Any] = {"max_categories": asked.pop("max_categories"), "missing": missing}
+    word = {"assume_public": asked.pop("assume_public"), "because": asked.pop("reasons"), "forms": pattern}
+    across: dict[str, Any] = {"root": root, "public": public, "most_children": most_children}
     if table is None or (source is None and is_folder_of_tables(table)):
-        _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
-        wanted = Wanted(
-            root=root,
-            public=public or (),
-            keys=drafting.references(key or ()),
-            most_children=bounds(most_children),
-            dataset=dataset,
-        )
+        target, max_rows = asked["target"], asked["max_rows"]
+        alone = {
+            "codes": codes,
+            "format": formats,
+            "target": target,
+            "group": group,
+            "unit": unit,
+            "max_rows": max_rows,
+        }
+        none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
+        wanted = Wanted(dataset=asked["dataset"], keys=drafting.references(key or ()), **across)
         drafted = drafting.described_tables(table, source, wanted=wanted, stated=stated, kinds=kinds, **common)
         tell(drafted.notes)
-        write_tables(drafted, out, "drafted", forms=patterns(pattern), **word)
-        return
-    _none_of(several, "is of related tables, a folder with a file for each")
-    made = drafting.described(
-        table,
-        source,
-        stated=stated,
-        books=code_books(codes),
-        kinds=kinds,
-        target=target,
-        dataset=dataset,
-        formats=dialects.formats(formats),
-        group=lengths(group),
-        unit=unit,
-        max_rows=max_rows,
-        **common,
-    )
-    dialects.tell_reading(made)
+        return _write(drafted, out, "drafted", **word)
+    none_of({**across, "key": key}, "is of related tables, a folder with a file for each")
+    asked |= {"formats": formats, "group": group, "unit": unit, "books": codes}
+    made = drafting.described(table, source, stated=stated, kinds=kinds, **asked, **common)
+    _tell_reading(made)
     tell(made.notes)
-    facts = vouch(formed({"": made.schema}, patterns(pattern)), **word)[""]
-    write_text(out, facts.to_json())
-    print(f"{len(facts.columns)} columns drafted: {out}")
+    return _write({"": made.schema}, out, "drafted", **word)
 
 
-def _none_of(options: dict[str, Any], why: str) -> None:
-    """Errors: UsageError naming the first that is given."""
-    for name, value in options.items():
-        if value is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: {why}")
+def _tell_reading(made: "Described") -> None:
+    """One line on stderr: how the file was read, and what to do if that is wrong."""
+    if made.read_as is not None:
+        result = made.schema.dialect or made.read_as
+        plain = "" if made.schema.dialect else " (the plain way, which needs no dialect)"
+        remedy = "correct? else state --encoding, --delimiter, --decimal, --thousands"
+        print(f"read as {result.in_words()}{plain}: {remedy}", file=sys.stderr)
 
 
-@schema_app.command("check")
-def schema_check(
-    schema: Annotated[Path, typer.Argument(help="The schema, a JSON file.")],
-    table: Annotated[Path | None, typer.Option("--table", help="Also check that a table has its columns.")] = None,
+def _write(
+    drafted: "DraftedTables | dict[str, Schema]",
+    out: Path,
+    done: str,
+    *,
+    assume_public: bool | Sequence[str],
+    because: Mapping[str, str],
+    forms: Any = None,
+) -> Said:
+    """Vouches for a draft, of one table (under "") or of several, and writes it. Errors: UsageError."""
+    from synth.pipeline.learn_schema import lacking
+
+    tables = vouch(
+        formed(drafted if isinstance(drafted, dict) else drafted.tables, forms or {}), assume_public, because
+    )
+    counts = {n: len(s.columns) for n, s in tables.items()}
+    if isinstance(drafted, dict):
+        facts = tables[""]
+        if done == "imported" and (absent := lacking(facts)):
+            remedy = "state them, draft them with --table, or learn them"
+            tell([f"no bounds or categories yet: {', '.join(absent)}: {remedy}"])
+        write_text(out, facts.to_json())
+        return {"columns": counts[""], "paths": {"schema": str(out)}}, [f"{counts['']} columns {done}: {out}"]
+    write_text(out, replace(drafted, tables=tables).to_json())
+    tell([f"to be decided: {line}" for line in drafted.plain.get("open", ())])
+    said = ", ".join(f"{n} ({many} columns)" for n, many in counts.items())
+    return {"tables": counts, "paths": {"schema": str(out)}}, [f"{len(tables)} tables {done}: {said}: {out}"]
+
+
+def vouch(
+    tables: "Mapping[str, Schema]", assume_public: bool | Sequence[str], because: Mapping[str, str]
+) -> "dict[str, Schema]":
+    """Drafted tables with facts marked public on the caller's word, or as they are; says on stderr which.
+
+    ``tables``: by name, of which columns are TABLE.COLUMN, or one alone under "". Lists of values that tell of persons
+    are marked only where they are named, each with a reason. Errors: UsageError, InputError.
+    """
+    from synth.pipeline import schema_approval
+
+    named = [] if isinstance(assume_public, bool) else list(assume_public)
+    for name in [] if "" in tables else [*named, *because]:
+        table, _, column = name.partition(".")
+        if table not in tables or column not in tables[table].columns:
+            raise UsageError(f"{name}: the draft has no such column; write TABLE.COLUMN")
+    results = {}
+    for name, schema in tables.items():
+        of = f"{name}." if name else ""
+        schema = schema_approval.explained(schema, _own(because, of))
+        own = assume_public if isinstance(assume_public, bool) else list(_own(dict.fromkeys(named, ""), of))
+        results[name] = schema if own is False else _marked(schema, own, of)
+    remedy = "check each, then set its source, or pass --assume-public"
+    waiting = {t: s.unconfirmed() for t, s in results.items() if s.unconfirmed()}
+    if waiting and "" not in tables:
+        tell([f"unconfirmed facts in {', '.join(waiting)}: {remedy}"])
+    elif waiting:
+        every = len(waiting[""]) == len(results[""].columns)
+        tell([f"every fact is unconfirmed: {remedy}" if every else f"unconfirmed: {', '.join(waiting[''])}: {remedy}"])
+    return results
+
+
+def _own(named: Mapping[str, str], of: str) -> dict[str, str]:
+    """Of what is said of TABLE.COLUMN that of one table, by column; ``of``: TABLE., or nothing."""
+    return {n.removeprefix(of): what for n, what in named.items() if n.startswith(of)}
+
+
+def _marked(schema: "Schema", assume_public: bool | Sequence[str], of: str) -> "Schema":
+    """The schema with facts marked public on the caller's word. Errors: InputError, UsageError."""
+    from synth.pipeline import schema_approval
+
+    waiting, named = schema.unconfirmed(), () if isinstance(assume_public, bool) else tuple(assume_public)
+    alone = schema_approval.risky(schema)
+    left = [n for n in waiting if n in alone and n not in named]
+    given = [n for n in waiting if n not in left]
+    retained = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
+    schema_approval.check_alone(
+        retained, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
+    )
+    if given:
+        listed = "; ".join(f"{of}{n} ({', '.join(waiting[n])})" for n in given)
+        tell([f"taken as public on your word: {listed}"])
+    if schema.person is None and schema.unit_source == "unconfirmed":
+        tell(["taken on your word: each row is one person"])
+        schema = schema.model_copy(update={"unit_source": "declared"})
+    return schema.assume_public(given)
+
+
+def formed(tables: "Mapping[str, Schema]", forms: Mapping[str, str]) -> "dict[str, Schema]":
+    """Drafted tables with the public forms of made-up keys, by column. Errors: UsageError for what is no identifier."""
+    results, left = {}, set(forms)
+    for table, schema in tables.items():
+        own = _own(forms, of := f"{table}." if table else "")
+        left -= {of + n for n in own}
+        for name in own:
+            if name not in schema.columns or schema.columns[name].type != "identifier":
+                raise UsageError(f"--pattern {name}: it is no identifier of the draft; name it with --identifier")
+        columns = {n: c.model_copy(update={"pattern": own[n]}) if n in own else c for n, c in schema.columns.items()}
+        results[table] = schema.model_copy(update={"columns": columns})
+    for name in left:
+        raise UsageError(f"--pattern {name}: the draft has no such column; write TABLE.COLUMN")
+    return results
+
+
+def schema_import(
+    metadata: Annotated[Path, "SDV metadata, or a schema to which --codes are added; a JSON file."],
+    *,
+    out: OutOpt,
+    table_name: NameOpt = None,
+    table: Annotated[Path | None, "Draft absent facts from this table's rows."] = None,
+    codes: CodesOpt = None,
+    missing: MissingOpt = None,
+    root: RootOpt = None,
+    public: PublicOpt = None,
+    most_children: MostOpt = None,
     source: SourceOpt = None,
-    as_json: JsonOpt = False,
-) -> None:
+    **asked: Any,
+) -> Said:
+    """Make a schema from SDV metadata, or add code books to one.
+
+    Facts that the metadata lack stay absent, or are drafted with --table.
+    """
+    from synth.schema import codebook
+    from synth.schema.sdv_metadata import is_schema, read_sdv
+    from synth.schema.table import load
+    from synth.sources.draft_related import DraftedTables, Wanted
+    from synth.sources.drafting import imported
+
+    plain, books = read_sdv(metadata), {"books": codes, "missing": missing}
+    word = {"assume_public": asked["assume_public"], "because": asked["reasons"]}
+    if is_schema(plain):
+        named: Any = codes
+        booked = codebook.with_books(load(metadata, complete=False), named, missing=missing or ())
+        tell(booked.notes)
+        write_text(out, booked.schema.to_json())
+        return {"codes": list(named), "paths": {"schema": str(out)}}, [f"{', '.join(named)}: with code books: {out}"]
+    across: dict[str, Any] = {"root": root, "public": public, "most_children": most_children}
+    more: dict[str, Any] = {**books, "wanted": Wanted(**across), "name": f"metadata {metadata}"}
+    made = imported(plain, table, source, table_name=table_name, **more)
+    if isinstance(made, DraftedTables):
+        tell(made.notes)
+        return _write(made, out, "imported", **word)
+    _tell_reading(made)
+    tell(made.notes)
+    return _write({"": made.schema}, out, "imported", **word)
+
+
+@command(schema_app, name="export")
+def schema_export(
+    schema: SchemaArg,
+    *,
+    out: Annotated[Path, "Where to write the metadata; replaced if it exists."],
+    sdv: Annotated[bool, "As SDV metadata, version V1."] = False,
+    table_name: NameOpt = None,
+) -> Said:
+    """Write a schema in another program's form."""
+    from synth.schema import sdv_metadata
+    from synth.schema.dataset import load_any
+
+    if not sdv:
+        raise UsageError("say in which form to write it: --sdv")
+    facts = load_any(schema, complete=False)
+    if (tree := facts.tree) is not None:
+        plain, many = sdv_metadata.to_sdv_related(tree), f" of {len(tree.tables)} tables"
+    else:
+        plain, many = sdv_metadata.to_sdv(facts.tables[facts.root], table_name=table_name), ""
+    write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+    return plain, [f"SDV metadata{many} written: {out}"]
+
+
+@command(schema_app, name="check")
+def schema_check(
+    schema: SchemaArg,
+    *,
+    table: Annotated[Path | None, "Also check that a table has its columns."] = None,
+    source: SourceOpt = None,
+) -> Said:
     """Check a schema, and list what nobody has confirmed yet."""
     from synth.schema import dataset as datasets
     from synth.schema.table import read
@@ -174,85 +383,61 @@ def schema_check(
     if table is not None or (source is not None and facts.several):
         check_tables(facts, table, source)
     waiting, columns = facts.unconfirmed(), {n: len(s.columns) for n, s in facts.tables.items()}
-    if as_json and facts.several:
-        keyed = [k.model_dump(mode="json", exclude_none=True) for k in facts.keys]
-        say({"tables": columns, "root": facts.root, "keys": keyed, "unconfirmed": waiting})
-        return
-    if as_json:
-        say({"columns": columns[facts.root], "unconfirmed": waiting})
-        return
+    keyed = [k.model_dump(mode="json", exclude_none=True) for k in facts.keys]
+    answer: dict[str, Any] = {"columns": columns[facts.root]}
+    if facts.several:
+        answer = {"tables": columns, "root": facts.root, "keys": keyed}
     many, unit = (f"{len(columns)} tables, ", f"; the unit is {facts.unit_in_words}") if facts.several else ("", "")
-    print(f"{many}{sum(columns.values())} columns, every rule holds{unit}")
-    for key in facts.keys:
-        print(
-            f"{key.child} belongs to {key.parent} by {', '.join(key.columns)}: at most {key.most_children} rows each"
-            + (f", in the order of {key.order}" if key.order else "")
-        )
-    for name, public in (facts.public or {}).items():
-        print(f"{name} is public: {', '.join(public.referred_by)} refer to its {', '.join(public.keys)}")
-    for name, waits in waiting.items():
-        print(f"unconfirmed: {name} ({', '.join(waits)})")
+    lines = [f"{many}{sum(columns.values())} columns, every rule holds{unit}"]
+    lines += [
+        f"{key.child} belongs to {key.parent} by {', '.join(key.columns)}: at most {key.most_children} rows each"
+        + (f", in the order of {key.order}" if key.order else "")
+        for key in facts.keys
+    ]
+    lines += [
+        f"{name} is public: {', '.join(public.referred_by)} refer to its {', '.join(public.keys)}"
+        for name, public in (facts.public or {}).items()
+    ]
+    lines += [f"unconfirmed: {name} ({', '.join(waits)})" for name, waits in waiting.items()]
+    return {**answer, "unconfirmed": waiting}, lines
 
 
-@schema_app.command("learn")
 def schema_learn(
-    schema: SchemaOpt,
-    epsilon: EpsilonOpt,
-    out: Annotated[Path, typer.Option("--out", help="Where to write the learnt schema.")],
     table: TablesArg = None,
-    delta: DeltaOpt = 1e-6,
-    relation: RelationOpt = "add_remove",
-    unit: UnitOpt = None,
-    max_rows: MaxRowsOpt = None,
-    ledger: LedgerOpt = None,
-    dataset: DatasetOpt = None,
+    *,
+    out: Annotated[Path, "Where to write the learnt schema."],
     source: SourceOpt = None,
-    separate: SeparateOpt = False,
-    as_json: JsonOpt = False,
-) -> None:
+    schema: Path,
+    **asked: Any,
+) -> Said:
     """Learn missing categories and bounds; charges the ledger.
 
     Of a folder of tables, or a whole database, those of all tables together.
     """
     from synth.pipeline import run as pipeline
+    from synth.pipeline.reporting import Quiet
     from synth.schema.dataset import load_any
+
+    class Notes(Quiet):
+        def note(self, message: str) -> None:
+            tell([message])
 
     check_writable(out)  # before anything is spent
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder of tables, or a database with --source")
-    facts = pipeline.learn_schema(
-        table,
-        schema=load_any(schema, complete=False),
-        source=source,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        unit=unit,
-        max_rows=max_rows,
-        ledger=ledger,
-        dataset=dataset,
-        run=run_id(),
-        reporter=_Notes(),
-        separate=separate,
-        audience=audience(),
-    )
+    known = load_any(schema, complete=False)
+    facts = pipeline.learn_schema(table, schema=known, source=source, reporter=Notes(), **asked, **charged_by())
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.all_columns.items() if c.source == "private"]
-    if as_json:
-        say({"epsilon_spent": epsilon, "delta": delta, "learnt": learnt, "paths": {"schema": str(out)}})
-    else:
-        print(f"{len(learnt)} columns learnt for epsilon {epsilon:g}, delta {delta:g}: {out}")
+    spent = {"epsilon_spent": asked["epsilon"], "delta": asked["delta"]}
+    line = f"{len(learnt)} columns learnt for epsilon {asked['epsilon']:g}, delta {asked['delta']:g}: {out}"
+    return {**spent, "learnt": learnt, "paths": {"schema": str(out)}}, [line]
 
 
-class _Notes:
-    """A reporter that passes on what should be read, and draws no bar."""
-
-    def stage(self, name: str) -> None:
-        """Ignored: learning takes seconds."""
-
-    def progress(self, fraction: float) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """One line on stderr."""
-        tell([message])
+def register(app: typer.Typer) -> None:
+    """Makes them commands."""
+    command(schema_app, "target dataset max_rows assume_public reasons max_categories", name="init")(schema_init)
+    command(schema_app, "assume_public reasons", name="import")(schema_import)
+    learning = "schema_file epsilon delta relation unit max_rows ledger dataset separate"
+    command(schema_app, learning, name="learn", schema_file=..., delta=1e-6)(schema_learn)
+    app.add_typer(schema_app, name="schema")

@@ -24,16 +24,10 @@ VARIABLES = {
 }
 
 
-def start(
-    *,
-    port: int,
-    headless: bool,
-    address: str | None = None,
-    tables: Sequence[Path] = (),
-    sources: Path | None = None,
-    roles: Path | None = None,
-    secrets: Path | None = None,
-) -> NoReturn:
+Given = Mapping[str, str | Path | Sequence[Path] | None]  # by flag of VARIABLES
+
+
+def start(*, port: int, headless: bool, given: Given) -> NoReturn:
     """Becomes the application's server, so that whoever stops this process stops the server.
 
     What is not given is taken from the environment (``VARIABLES``). Errors: UsageError, InputError.
@@ -45,7 +39,7 @@ def start(
         raise InputError(f"the application needs Streamlit, which is not installed; {remedy('app')}")
     if not entry.exists():
         raise InputError("the application's files are not installed; run it from the project's folder")
-    settle({"--address": address, "--tables": tables, "--sources": sources, "--roles": roles, "--secrets": secrets})
+    settle(given)
     address = os.environ.get("SYNTH_ADDRESS") or LOOPBACK
     check_address(address)
     check_roles()
@@ -84,7 +78,7 @@ def shown(address: str, port: int) -> str:
     return f"http://{LOOPBACK if address == EVERY else address}{path}/?token={token}"
 
 
-def settle(given: Mapping[str, str | Path | Sequence[Path] | None]) -> None:
+def settle(given: Given) -> None:
     """Puts the flags that were given into the environment, where the application and its workers look.
 
     Errors: UsageError for a file or folder that is not there.

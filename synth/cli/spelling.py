@@ -15,7 +15,7 @@ FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name
     "facts": ("papers",),
     "folder": ("from",),
     "formats": ("format",),
-    "how": ("choice", "how"),
+    "how": ("choice",),
     "keys": ("key",),
     "kind": ("format",),
     "options": ("option",),

@@ -23,7 +23,7 @@ from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Use, Verdict
 from synth.evaluate.weighting import Weighted
-from synth.schema.given import check_schema
+from synth.schema.dataset import check_schema
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:

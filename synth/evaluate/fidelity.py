@@ -20,7 +20,7 @@ from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.verdict import Measured, mean
 from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
-from synth.schema.given import check_schema
+from synth.schema.dataset import check_schema
 from synth.schema.grouping import Groups
 from synth.schema.table import Column, Schema
 

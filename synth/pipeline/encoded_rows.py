@@ -18,7 +18,7 @@ from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import Slices
 from synth.questions.features import Block, looked_up
 from synth.schema.codec import decode
-from synth.schema.given import check_schema
+from synth.schema.dataset import check_schema
 from synth.schema.table import Schema
 
 FORMS = {"scaled": encodings.scaled, "binned": encodings.binned}

@@ -47,8 +47,7 @@ from synth.questions import Step as DescentStep
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
 from synth.schema import related_uses
-from synth.schema.dataset import Dataset
-from synth.schema.given import check_schema
+from synth.schema.dataset import Dataset, check_schema
 from synth.schema.grouping import coarse
 from synth.schema.persons import taken
 from synth.schema.table import CATEGORICAL, Schema

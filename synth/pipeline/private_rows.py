@@ -12,7 +12,7 @@ import pandas as pd
 from synth.errors import UsageError
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.naming import dataset_of
+from synth.schema.names import dataset_of
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
 from synth.sources.engines.warehouse import WarehousePlace

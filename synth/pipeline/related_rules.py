@@ -12,7 +12,7 @@ import numpy as np
 from synth.generators.core.related_model import DrawnTable
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset
-from synth.schema.related_constraints import rule_writes
+from synth.schema.related_rules import rule_writes
 from synth.schema.table import Schema
 from synth.schema.tree import Count, Equal, Order, Total, ends, placed
 

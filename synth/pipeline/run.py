@@ -44,8 +44,7 @@ from synth.questions import Release, SearchRelease
 from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
 from synth.release.card.statements import complete
-from synth.schema.dataset import ONE, Dataset
-from synth.schema.given import check_schema
+from synth.schema.dataset import ONE, Dataset, check_schema
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 

@@ -32,7 +32,7 @@ from synth.questions import (
 )
 from synth.questions.tables import BOUND
 from synth.release.statistics_file import FORMAT
-from synth.schema.given import check_schema
+from synth.schema.dataset import check_schema
 from synth.schema.grouping import bin_labels
 from synth.schema.table import Column, Schema
 

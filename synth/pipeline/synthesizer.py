@@ -15,7 +15,7 @@ from synth.pipeline.request import RunOptions, RunRequest
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
-from synth.schema.given import check_schema
+from synth.schema.dataset import check_schema
 from synth.schema.table import Schema
 from synth.sources.named_databases import shown
 

@@ -23,9 +23,8 @@ from synth.schema.areas import lowest
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.enforcement import Rules
 from synth.schema.intervals import Intervals
+from synth.schema.published_totals import PublishedTotals, stated
 from synth.schema.table import Schema
-from synth.schema.totals_checks import stated
-from synth.schema.totals_places import PublishedTotals
 
 
 def of_children(schema: Schema | Dataset) -> dict[str, PublishedTotals]:

@@ -9,21 +9,15 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from synth.errors import InputError
 from synth.schema.column import CATEGORICAL, Column, WithinColumn, canonical, repeated
-from synth.schema.constraints import Compiled, Constraint, Redraw, Within, columns_of, derived
+from synth.schema.constraints import Constraint, Within, columns_of, derived
 
 MOST_LEVELS = 10
-
-
-class Stated(Protocol):
-    """A table's schema."""
-
-    columns: dict[str, Column]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,20 +123,6 @@ def rules(columns: Mapping[str, Column]) -> list[Within]:
             out.append(Within(kind="within", child=name, parent=level.column))
             name = level.column
     return out
-
-
-def compiled(rule: Within, columns: Mapping[str, Column]) -> Compiled:
-    """A rule in positions."""
-    of, child, parent = parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
-
-    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        must = of[rows[child]]
-        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
-
-    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
-        rows[parent] = of[rows[child]]
-
-    return Compiled(rule, broken, repair)
 
 
 def problems(columns: Mapping[str, Column], constraints: tuple[Constraint, ...], target: str | None) -> Iterator[str]:
@@ -261,7 +241,7 @@ def _fault_of(area: str, owners: list[str], name: str, above_it: str, *, begins:
     )
 
 
-def lines(schema: Stated) -> dict[str, list[tuple[int, str]]]:
+def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:
     """By lowest column of a ``schema`` its tree from the top down: how deep an area lies, and what it is called.
 
     Privacy: public only.

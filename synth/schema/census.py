@@ -5,6 +5,8 @@ arXiv 2108.04884), and stay in a cache folder, so that a second call needs no ne
 """
 
 import io
+import shutil
+import zipfile
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -15,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import InputError, UsageError, meant, need
-from synth.schema import census_files
 from synth.schema.table import Column, Schema
 
 TASKS = {
@@ -25,6 +26,7 @@ TASKS = {
     "acs-employment": "ACSEmployment",
     "acs-travel-time": "ACSTravelTime",
 }
+BOOK = "PUMS_Data_Dictionary_{year}.csv"  # the Bureau's name of the code book; folktables keeps it as definition.csv
 FIRST_YEAR = 2017  # the first with a code book that programs can read
 AREAS = ("PUMA", "POWPUMA")  # their codes stand in books of their own; those of the state's published file are taken
 
@@ -40,7 +42,7 @@ class Fetched:
 def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | Path | None = None) -> Fetched:
     """One task's rows of one state and year, and their schema. ``cache``: where the publisher's files are kept.
 
-    ``folder``: of the publisher's files, downloaded by hand; then nothing is fetched (census_files.py says which).
+    ``folder``: of the publisher's files, downloaded by hand; then nothing is fetched (``bring`` says which).
     The target is 0 or 1, as folktables defines it. Errors: UsageError for an unknown task, state or year, or without
     the extra [fetch]; InputError when a file is neither in the cache nor to be had.
     """
@@ -54,7 +56,7 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     if folder is not None:
         from folktables.load_acs import _STATE_CODES
 
-        census_files.bring(folder, cache, state=state, code=_STATE_CODES[state], year=year)
+        bring(folder, cache, state=state, code=_STATE_CODES[state], year=year)
     source = folktables.ACSDataSource(survey_year=year, horizon="1-Year", survey="person", root_dir=str(cache))
     rows = _file(lambda: source.get_data(states=[state], download=True), f"the {year} person file of {state}", cache)
     book = _file(lambda: source.get_definitions(download=True), f"the {year} code book", cache)
@@ -161,3 +163,63 @@ def _label(name: str, book: pd.DataFrame) -> str:
     """What the code book calls a column."""
     result = book[(book[0] == "NAME") & (book[1] == name)]
     return name if result.empty else str(result.iloc[0][4]).strip()
+
+
+def bring(folder: str | Path, cache: str | Path, *, state: str, code: str, year: int) -> None:
+    """Puts the person file and the code book of one state and year from ``folder`` into folktables' ``cache``.
+
+    ``code``: the state's number, two digits. In the folder, or in ``YEAR/1-Year`` under it, lie ``csv_pSS.zip`` (SS the
+    state's letters, small) or ``psam_pNN.csv``, and ``PUMS_Data_Dictionary_YEAR.csv`` or ``definition.csv``. What the
+    cache holds already is taken from there anew. Errors: UsageError for a folder that is none, InputError naming a file
+    that lacks, cannot be read or is of another year.
+
+    Privacy: public only.
+    """
+    source, place = Path(folder), Path(cache) / str(year) / "1-Year"
+    if not source.is_dir():
+        raise UsageError(f"`folder={source.name}`: is no folder; name the one that holds the Census Bureau's files")
+    person, packed = f"psam_p{code}.csv", f"csv_p{state.lower()}.zip"
+    names = (BOOK.format(year=year), "definition.csv")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not (_copied(source, year, (person,), place / person) or _unpacked(source, year, packed, place / person)):
+            raise InputError(
+                f"`folder={source.name}`: holds neither {packed} nor {person}, the {year} persons of {state}"
+            )
+        if not _copied(source, year, names, place / "definition.csv"):
+            raise InputError(f"`folder={source.name}`: lacks the code book {names[0]}")
+    except (OSError, zipfile.BadZipFile, KeyError) as error:
+        raise InputError(f"`folder={source.name}`: a file cannot be read or kept ({type(error).__name__})") from None
+    _check_year(place / person, year)
+
+
+def _find(source: Path, year: int, names: tuple[str, ...]) -> Path | None:
+    """The first of these files in the folder, or where folktables would keep it under it."""
+    places = [p / n for n in names for p in (source, source / str(year) / "1-Year")]
+    return next((p for p in places if p.is_file()), None)
+
+
+def _copied(source: Path, year: int, names: tuple[str, ...], to: Path) -> bool:
+    result = _find(source, year, names)
+    if result is not None and result.resolve() != to.resolve():
+        shutil.copyfile(result, to)
+    return result is not None
+
+
+def _unpacked(source: Path, year: int, packed: str, to: Path) -> bool:
+    result = _find(source, year, (packed,))
+    if result is None:
+        return False
+    with zipfile.ZipFile(result) as archive, archive.open(to.name) as read, to.open("wb") as write:
+        shutil.copyfileobj(read, write)
+    return True
+
+
+def _check_year(person: Path, year: int) -> None:
+    """The file's name says no year; its serial numbers begin with one. Errors: InputError."""
+    with person.open(encoding="utf-8", errors="replace") as lines:
+        names = next(lines, "").strip().replace('"', "").split(",")
+        first = next(lines, "").strip().replace('"', "").split(",")
+    serial = dict(zip(names, first, strict=False)).get("SERIALNO", "")
+    if serial[:4] != str(year):
+        raise InputError(f"{person.name}: its serial numbers are not of {year}; choose another `year=` or file")

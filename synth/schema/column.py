@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from synth.schema import key_pattern
 from synth.schema.dialect import format_problem
+from synth.schema.names import MOST_PREFIX
 
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
@@ -18,8 +19,6 @@ UNREAD = ("identifier", "omitted")  # kinds of which no cell is learnt
 LEARN = " (or learn it: `synth.learn_schema`, or `learn_share=`)"
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-
-MOST_PREFIX = 8  # characters that a grouping by beginnings may keep
 
 Kind = Literal["categorical", "ordinal", "boolean", "integer", "float", "datetime", "identifier", "omitted"]
 Source = Literal["public", "declared", "private", "unconfirmed"]

@@ -12,15 +12,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from synth.errors import InputError
+from synth.errors import InputError, UsageError
 from synth.schema import histories
 from synth.schema import uses as uses_of
 from synth.schema.column import Column
-from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
 from synth.schema.table import UNCONFIRMED, Learnt, Schema, Tables, read
 from synth.schema.table import parse as parse_table
-from synth.schema.tree import NUMBER, Across, Key, PublicTable
+from synth.schema.tree import MOST_CHILDREN, NUMBER, Across, Key, PublicTable
 from synth.schema.tree import ONE as ONE
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
@@ -242,3 +241,22 @@ def load(path: str | Path, *, complete: bool = True) -> Dataset:
     Errors: InputError. Privacy: public only.
     """
     return parse(read(path), name=f"schema {path}", complete=complete)
+
+
+def check_schema(given: object, *, tree: bool = False) -> None:
+    """Errors: UsageError where a path or plain data was handed over, or related tables unless a ``tree`` will do.
+
+    >>> check_schema({"columns": {}})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    synth.errors.UsageError: schema: a dict is no schema; read its file with ..., or make it of plain data with ...
+    """
+    if isinstance(given, (Schema, Dataset) if tree else Schema):
+        return
+    if isinstance(given, Dataset):
+        raise UsageError("schema: it describes several tables; here one of one is needed")
+    more = "; for several tables synth.app_api.load_related and synth.app_api.parse_related" if tree else ""
+    raise UsageError(
+        f"schema: a {type(given).__name__} is no schema; read its file with synth.Schema.load(path), or "
+        f"make it of plain data with synth.Schema.parse(data){more}"
+    )

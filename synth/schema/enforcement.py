@@ -1,16 +1,52 @@
 """A schema's constraints, ready to act on positions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from synth.errors import InputError
 from synth.schema import areas, codec
-from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, derived, repair_all, shares
+from synth.schema.column import Column
+from synth.schema.constraints import (
+    Condition,
+    Constraint,
+    Fixed,
+    Function,
+    Impossible,
+    Missing,
+    Order,
+    Within,
+    columns_of,
+    derived,
+)
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
+
+ROUNDS = 3  # of mending, where that of one rule breaks another
+Columns = Mapping[str, Column]
+
+
+class Redraw(Protocol):
+    """Draws one column again for some rows, each from its own component of the model.
+
+    ``rows`` (n,): their indices. ``allowed``: positions to choose from. ``least`` (n,): further, none below this.
+    """
+
+    def __call__(
+        self, column: str, rows: np.ndarray, *, allowed: Intervals, least: np.ndarray | None = None
+    ) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A rule in positions. ``broken`` says which rows break it; ``repair`` draws them again in place."""
+
+    rule: Constraint | Within
+    broken: Callable[[Mapping[str, np.ndarray]], np.ndarray]
+    repair: Callable[[dict[str, np.ndarray], Redraw], None]
 
 
 class Rules:
@@ -19,14 +55,16 @@ class Rules:
     def __init__(self, schema: Schema) -> None:
         self._rules: list[Compiled] = []
         self.retained: list[dict[str, Any]] = []
-        for number in range(len(schema.constraints or ())):
+        for number, rule in enumerate(schema.constraints or (), start=1):
             try:
-                self._rules += _compile(schema, number)
-            except InputError:
-                if schema.learnt is None and not _learnt(schema, number):
-                    raise
+                self._rules.append(compiled(rule, schema.columns))
+            except ValueError as error:
+                names = columns_of(rule)
+                if schema.learnt is None and not any(schema.columns[n].source == "private" for n in names):
+                    what = f"constraint {number} ({rule.kind} on {', '.join(names)})"
+                    raise InputError(f"schema: {what}: {error}") from None
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
-        self._rules += [areas.compiled(r, schema.columns) for r in areas.rules(schema.columns)]
+        self._rules += [compiled(r, schema.columns) for r in areas.rules(schema.columns)]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,54 +89,204 @@ class Rules:
 
     def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
-        repair_all(self._rules, rows, redraw)
-        reported = zip(self._rules, shares(self._rules, rows), strict=True)
+        for _ in range(ROUNDS):
+            for rule in self._rules:
+                rule.repair(rows, redraw)
+            if not any(rule.broken(rows).any() for rule in self._rules):
+                break
         self.retained = [
-            {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share}
-            for r, share in reported
+            {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": 1.0 - float(r.broken(rows).mean())}
+            for r in self._rules
             if r.rule.kind != "within"  # nothing is mended by it
         ]
 
 
-def _learnt(schema: Schema, number: int) -> bool:
-    """Whether a rule names a column of learnt facts; of related tables their price stands beside them."""
-    rule = (schema.constraints or ())[number]
-    return any(schema.columns[n].source == "private" for n in columns_of(rule))
+def _all_hold(conditions: Mapping[str, Intervals], rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Which rows meet every condition."""
+    return np.logical_and.reduce([allowed.holds(rows[column]) for column, allowed in conditions.items()])
 
 
-def _compile(schema: Schema, number: int) -> list[Compiled]:
-    rule = (schema.constraints or ())[number]
+def _conditions(when: Condition, columns: Columns) -> dict[str, Intervals]:
+    return {c: _places(columns, c, wanted) for c, wanted in when.items()}
+
+
+def _impossible(rule: Impossible, columns: Columns) -> Compiled:
+    never = _conditions(rule.rows, columns)
+    last = list(rule.rows)[-1]
+    instead = never[last].other(columns[last].cells)
+
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        at = np.flatnonzero(_all_hold(never, rows))
+        if len(at) and instead.size:
+            rows[last][at] = redraw(last, at, allowed=instead)
+
+    return Compiled(rule, lambda rows: _all_hold(never, rows), repair)
+
+
+def _missing(rule: Missing, columns: Columns) -> Compiled:
+    when = _conditions(rule.when, columns)
+    valid, count = columns[rule.column].size, columns[rule.column].cells
+    codes, values = Intervals.of([(valid, count)]), Intervals.of([(0, valid)])
+
+    def wrong(rows: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        holds, absent = _all_hold(when, rows), rows[rule.column] >= valid
+        return holds & ~absent, ~holds & absent & rule.only
+
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        for which, allowed in zip(wrong(rows), (codes, values), strict=True):
+            at = np.flatnonzero(which)
+            if len(at) and allowed.size:
+                rows[rule.column][at] = redraw(rule.column, at, allowed=allowed)
+
+    return Compiled(rule, lambda rows: np.logical_or(*wrong(rows)), repair)
+
+
+def _order(rule: Order, columns: Columns) -> Compiled:
+    low_valid, high_valid = columns[rule.low].size, columns[rule.high].size
+    shift, values = _shift(columns, rule), Intervals.of([(0, high_valid)])
+
+    def least(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        return rows[rule.low] + shift
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        both = (rows[rule.low] < low_valid) & (rows[rule.high] < high_valid)
+        return both & (rows[rule.high] < least(rows))
+
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        at = np.flatnonzero(broken(rows))
+        if len(at) == 0:
+            return
+        rows[rule.high][at] = redraw(rule.high, at, allowed=values, least=np.minimum(least(rows)[at], high_valid - 1))
+
+    return Compiled(rule, broken, repair)
+
+
+def _function(rule: Function, columns: Columns) -> Compiled:
+    table = [
+        (_conditions(dict(zip(rule.of, line[:-1], strict=True)), columns), _one(columns, rule.column, line[-1]))
+        for line in rule.table
+    ]
+    other = -1 if rule.otherwise is None else _one(columns, rule.column, rule.otherwise)
+
+    def value(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The value each row must have; -1 where the rule does not say."""
+        out = np.full(len(rows[rule.of[0]]), other, dtype=np.int64)
+        for conditions, place in reversed(table):  # the first line that fits decides
+            out[_all_hold(conditions, rows)] = place
+        return out
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        must = value(rows)
+        return (must >= 0) & (rows[rule.column] != must) if rule.column in rows else must >= 0
+
+    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
+        must = value(rows)
+        rows[rule.column] = must if other >= 0 else np.where(must >= 0, must, rows[rule.column])
+
+    return Compiled(rule, broken, repair)
+
+
+def _fixed(rule: Fixed, columns: Columns) -> Compiled:
+    """Combinations as one number each; where the leading columns allow some last value, only that is drawn again."""
+    sizes = [columns[c].cells for c in rule.columns]
+    pairs = [zip(rule.columns, line, strict=True) for line in rule.combinations]
+    allowed = np.unique(np.concatenate([_codes([_few(columns, c, v) for c, v in p], sizes) for p in pairs]))
+    leads, lasts = allowed // sizes[-1], allowed % sizes[-1]
+    last = rule.columns[-1]
+
+    def code(rows: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.ndarray:
+        out = np.zeros(len(rows[last]), dtype=np.int64)
+        for column, size in zip(columns, sizes, strict=False):
+            out = out * size + rows[column]
+        return out
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        return ~np.isin(code(rows, rule.columns), allowed)
+
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        """By leading combination: those that no line names take a named one first, drawn evenly over the rows."""
+        wrong = np.flatnonzero(broken(rows))
+        if len(wrong) == 0:
+            return
+        lead = code(rows, rule.columns[:-1])[wrong]
+        lost = ~np.isin(lead, leads)
+        lead[lost] = np.resize(leads, int(lost.sum()))
+        rest = lead.copy()
+        for column, size in zip(reversed(rule.columns[:-1]), reversed(sizes[:-1]), strict=True):
+            rows[column][wrong] = rest % size
+            rest = rest // size
+        for one in np.unique(lead):  # a loop over combinations, not over rows
+            at = wrong[lead == one]
+            rows[last][at] = redraw(last, at, allowed=Intervals.of((p, p + 1) for p in lasts[leads == one].tolist()))
+
+    return Compiled(rule, broken, repair)
+
+
+def _one(columns: Columns, column: str, value: str) -> int:
+    """The position of a single value. Errors: ValueError."""
+    result = _places(columns, column, value)
+    if result.size != 1:
+        raise ValueError(f"{value!r} must be a single value")
+    return int(result.starts[0])
+
+
+def _few(columns: Columns, column: str, condition: str) -> np.ndarray:
+    """Positions that can be listed one by one. Errors: ValueError."""
+    result = _places(columns, column, condition)
+    if result.size > 100_000:
+        raise ValueError("more than 100,000 values in one combination; give a narrower range")
+    return result.listed()
+
+
+def _codes(parts: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
+    out = np.zeros(1, dtype=np.int64)
+    for places, size in zip(parts, sizes, strict=True):
+        out = (out[:, None] * size + places[None, :]).ravel()
+    return out
+
+
+def _within(rule: Within, columns: Columns) -> Compiled:
+    of, child, parent = areas.parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        must = of[rows[child]]
+        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
+
+    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
+        rows[parent] = of[rows[child]]
+
+    return Compiled(rule, broken, repair)
+
+
+def _places(columns: Columns, column: str, condition: str) -> Intervals:
+    """Positions that a condition allows. Errors: ValueError."""
     try:
-        return compiled([rule], _Facts(schema))
+        return codec.allowed(columns[column], condition)
     except ValueError as error:
-        names = ", ".join(columns_of(rule))
-        raise InputError(f"schema: constraint {number + 1} ({rule.kind} on {names}): {error}") from None
+        raise ValueError(f"{column}={condition}: {error}") from None
 
 
-class _Facts:
-    """What rules need to know of a schema."""
+def _shift(columns: Columns, rule: Order) -> int:
+    """Distance of the two columns' grids, which must have one step and meet. Errors: ValueError."""
+    a, b = columns[rule.low], columns[rule.high]
+    if not (a.is_numeric and b.is_numeric and a.step == b.step):
+        raise ValueError(f"{rule.low} and {rule.high} must be numbers or dates of one resolution")
+    steps = Fraction(a.bounds[0] - b.bounds[0]) / Fraction(a.step)
+    if steps.denominator != 1:
+        raise ValueError(f"{rule.low} and {rule.high} must lie on one grid: their min must differ by whole steps")
+    return int(steps)
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
 
-    def places(self, column: str, condition: str) -> Intervals:
-        """Positions that a condition allows."""
-        try:
-            return codec.allowed(self._schema.columns[column], condition)
-        except ValueError as error:
-            raise ValueError(f"{column}={condition}: {error}") from None
+MAKE: dict[type, Callable[..., Compiled]] = {
+    Impossible: _impossible,
+    Fixed: _fixed,
+    Function: _function,
+    Order: _order,
+    Missing: _missing,
+    Within: _within,
+}
 
-    def cells(self, column: str) -> tuple[int, int]:
-        """Number of positions of valid values, and in all."""
-        result = self._schema.columns[column]
-        return result.size, result.cells
 
-    def shift(self, low: str, high: str) -> int:
-        """Distance of the two columns' grids, which must have one step and meet."""
-        a, b = self._schema.columns[low], self._schema.columns[high]
-        if not (a.is_numeric and b.is_numeric and a.step == b.step):
-            raise ValueError(f"{low} and {high} must be numbers or dates of one resolution")
-        steps = Fraction(a.bounds[0] - b.bounds[0]) / Fraction(a.step)
-        if steps.denominator != 1:
-            raise ValueError(f"{low} and {high} must lie on one grid: their min must differ by whole steps")
-        return int(steps)
+def compiled(rule: Constraint | Within, columns: Columns) -> Compiled:
+    """A rule as it acts on positions. Errors: ValueError for a condition that the columns do not have."""
+    return MAKE[type(rule)](rule, columns)

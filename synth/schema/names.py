@@ -9,9 +9,12 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from synth.errors import UsageError
 
+MOST_PREFIX = 8  # characters that a grouping by beginnings may keep
 MAX_CATEGORIES = 50_000  # of a column; above this max_categories must confirm it
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
@@ -136,3 +139,19 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def dataset_of(path: str | Path, *, book: Any = None) -> str:
+    """The file's (or folder's) name up to its first point.
+
+    ``book``: where the ledger knows the file under its whole path, as all files once were, that name stays.
+
+    Privacy: public only.
+
+    >>> dataset_of("data/town_survey.csv.gz")
+    'town_survey'
+    """
+    whole = Path(path).resolve()
+    if book is not None and book.summary(str(whole)):
+        return str(whole)
+    return whole.name.split(".")[0].strip() or str(whole)

@@ -5,16 +5,16 @@ in both. So what happens to one person's rows here happens to one root there, an
 proof of this (mechanisms/linked.md).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from synth.errors import InputError
-from synth.schema import histories, persons_rules
-from synth.schema.column import Column
-from synth.schema.constraints import Constraint, columns_of
+from synth.schema import histories
+from synth.schema.column import UNREAD, Column
+from synth.schema.constraints import Constraint, Order, columns_of
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.table import Schema
-from synth.schema.tree import Key, Order
+from synth.schema.tree import MOST_CHILDREN, Key
 
 PERSONS, ROWS = "persons", "rows"
 
@@ -82,10 +82,6 @@ class PersonsTable(Dataset):
         flat = self.flat.model_copy(update={"columns": held, "constraints": None})
         return PersonsTable.model_construct(dataset=self.dataset, tables=tables, keys=self.keys, flat=flat)
 
-    def name_of(self, table: str, column: str) -> str:  # noqa: ARG002
-        """As the one table calls it."""
-        return column
-
     def find(self, name: str) -> tuple[str, str]:
         """In which of both a column stands."""
         return (PERSONS if name in self.tables[PERSONS].measured() else ROWS), name
@@ -115,9 +111,9 @@ def as_tables(schema: Schema) -> PersonsTable:
 
     Privacy: public only.
     """
-    for problem in persons_rules.refused(schema):
+    for problem in refused(schema):
         raise InputError(f"schema: {problem}")
-    own = persons_rules.own(schema)
+    own = schema.of_unit
     person = {str(schema.person): schema.columns[str(schema.person)]}
     above = {n: schema.columns[n] for n in own}
     below = {n: c for n, c in schema.columns.items() if n not in above and n not in person}
@@ -152,6 +148,38 @@ def as_tables(schema: Schema) -> PersonsTable:
         uses=schema.uses,
         flat=schema,
     )
+
+
+def refused(schema: Schema) -> Iterator[str]:
+    """Yields a sentence for each reason why a table's persons cannot keep their rows. Privacy: public only."""
+    if schema.person is None:
+        named = schema.of_unit
+        what = (
+            f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+        )
+        yield f"{what}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`"
+        return
+    if (schema.max_rows or 1) == 1:
+        yield "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
+    if (schema.max_rows or 1) > MOST_CHILDREN:
+        yield (
+            f"max_rows {schema.max_rows}: of a person whose rows stay together at most {MOST_CHILDREN} are kept; "
+            "state fewer, or `linked=False`"
+        )
+    if schema.weight is not None:
+        yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
+    if schema.totals:
+        yield "totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
+    measured = [n for n in schema.measured() if schema.columns[n].of is None]
+    if not measured:
+        yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        names = [n for n in columns_of(rule) if schema.columns[n].type not in UNREAD]
+        if len({schema.columns[n].of for n in names}) > 1 and rule.kind != "order":
+            yield (
+                f"constraint {number} ({rule.kind}) joins columns of a person with columns of rows "
+                f"({', '.join(names)}), where only an order is kept; take it out, or `linked=False`"
+            )
 
 
 def _part(schema: Schema, columns: dict[str, Column], rules: tuple[Constraint, ...]) -> Schema:

@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Iterator
 
-from synth.schema import histories, persons_rules, related_constraints, related_uses
-from synth.schema.column import CATEGORICAL, repeated
+from synth.schema import histories, related_uses
+from synth.schema.column import CATEGORICAL, Column, repeated
 from synth.schema.names import FILE_NAME, canonical
-from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.table import Tables
-from synth.schema.tree import NUMBER, Key, PublicTable, below, ends
+from synth.schema.tree import MOST_CHILDREN, NUMBER, Across, Key, PublicTable, below, ends, placed
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
@@ -23,7 +22,7 @@ def problems(schema: Tables, complete: bool = True) -> Iterator[str]:
     yield from _tree_problems(schema)
     for name, public in (schema.public or {}).items():
         yield from _public_problems(schema, name, public)
-    yield from related_constraints.problems(schema)
+    yield from _across_problems(schema)
     yield from related_uses.problems(schema)
 
 
@@ -64,9 +63,7 @@ def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
             yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
         if table.uses:
             yield f"table {name}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN"
-        if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + persons_rules.own(
-            table
-        ):
+        if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + table.of_unit:
             yield f"table {name}: {alone[0]} is for one table in which persons repeat; leave it out"
         if complete and not table.measured():
             yield f"table {name}: every column is an identifier; there is nothing to learn"
@@ -182,3 +179,75 @@ def _public_problems(schema: Tables, name: str, public: PublicTable) -> Iterator
                 )
             elif len(columns) > 1 and column.missing_codes:
                 yield f"{about}: {table}.{name} is part of a reference, so it has no missing codes; leave them out"
+
+
+def _across_problems(schema: Tables) -> Iterator[str]:
+    """Yields a sentence for each rule across tables that cannot be kept as it is written."""
+    for i, rule in enumerate(schema.across, start=1):
+        for problem in _broken(schema, rule):
+            yield f"constraint {i} across tables ({rule.kind}): {problem}"
+    written = [rule_writes(schema, r) for r in schema.across if r.kind != "order"]
+    for name in {n for n in written if written.count(n) > 1}:
+        yield f"two constraints across tables decide {name}; keep one"
+
+
+def _broken(schema: Tables, rule: Across) -> Iterator[str]:
+    names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
+    for name in names:
+        table, column = placed(name)
+        if table not in schema.tables or column not in schema.tables[table].measured():
+            yield f"{name} is not a measured column; write TABLE.COLUMN"
+            return
+    writes = placed(rule_writes(schema, rule))
+    if schema.tables[writes[0]].columns[writes[1]].within is not None:
+        yield f"{'.'.join(writes)} lies within other areas, and is not changed after these follow from it"
+        return
+    if rule.kind == "count" and rule.child not in {k.child for k in schema.keys_below(placed(rule.parent)[0])}:
+        yield f"{rule.child} is no table of children of {placed(rule.parent)[0]}"
+        return
+    yield from _kinds(schema, rule)
+
+
+def _kinds(schema: Tables, rule: Across) -> Iterator[str]:
+    one, other = ends(rule)
+    if rule.kind == "count":
+        if _column(schema, one).type != "integer":
+            yield f"{one} must be an integer, to hold a number of children"
+        return
+    upper, lower = placed(one)[0], placed(other)[0]
+    if rule.kind == "order" and upper not in schema.upwards(lower):
+        upper, lower = lower, upper
+    if upper == lower or upper not in schema.upwards(lower):
+        yield f"{upper} does not stand above {lower}; a rule is between a table and one below it"
+        return
+    a, b = _column(schema, one), _column(schema, other)
+    if rule.kind == "equal" and _positions(a) != _positions(b):
+        yield f"{one} and {other} must have the same type, categories or bounds, and missing codes"
+    if rule.kind == "total":
+        if upper != schema.upwards(lower)[1]:
+            yield f"{upper} is not the parent of {lower}; a total is of a parent's own children"
+        if not (a.type in ("integer", "float") and b.type in ("integer", "float")):
+            yield f"{one} and {other} must be numbers"
+    if rule.kind == "order" and not (
+        a.is_numeric and b.is_numeric and (a.type == "datetime") == (b.type == "datetime")
+    ):
+        yield f"{one} and {other} must be two numbers or two dates"
+
+
+def _column(schema: Tables, name: str) -> Column:
+    table, column = placed(name)
+    return schema.tables[table].columns[column]
+
+
+def _positions(column: Column) -> dict[str, object]:
+    """What decides a column's positions."""
+    reported = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
+    return {n: getattr(column, n) for n in reported}
+
+
+def rule_writes(schema: Tables, rule: Across) -> str:
+    """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
+    if rule.kind == "order":
+        low, high = placed(rule.low)[0], placed(rule.high)[0]
+        return rule.high if low in schema.upwards(high) else rule.low
+    return rule.child if rule.kind == "equal" else rule.parent

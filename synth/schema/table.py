@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import areas, names, persons_rules, survey_weight
+from synth.schema import areas, names
 from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
@@ -35,8 +35,7 @@ from synth.schema.column import (
 from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
 from synth.schema.names import MAX_CATEGORIES, is_text
-from synth.schema.totals import Totals, form_problems
-from synth.schema.totals_files import inlined
+from synth.schema.totals import Totals, form_problems, inlined
 from synth.schema.tree import ONE, Across, Key, PublicTable, below, placed
 
 __all__ = [
@@ -177,15 +176,15 @@ class Tables:
 
     def name_of(self, table: str, column: str) -> str:
         """What a table's column is called outside."""
-        return f"{table}.{column}"
+        return f"{table}.{column}" if self.several else column
 
     def inner_name(self, table: str, column: str) -> str:
         """What a table's column is called where methods count it."""
-        return f"{table}.{column}"
+        return f"{table}.{column}" if self.keys else column
 
     def find(self, name: str) -> tuple[str, str]:
         """The table and the column that a name from outside means."""
-        return placed(name)
+        return placed(name) if self.several else (self.root, name)
 
     @property
     def all_columns(self) -> dict[str, Column]:
@@ -256,7 +255,14 @@ class Schema(Tables, BaseModel):
     @property
     def linked_rows(self) -> bool:
         """Whether the rows of one person are to belong together in the result."""
-        return persons_rules.asked(self)
+        if self.linked is not None:
+            return self.linked
+        return self.order is not None or bool(self.of_unit)
+
+    @property
+    def of_unit(self) -> list[str]:
+        """The columns that are a person's own, one value in all the rows."""
+        return [n for n, c in self.columns.items() if c.of == "unit" and c.type != "omitted"]
 
     @property
     def privacy_unit(self) -> tuple[str, int]:
@@ -271,18 +277,6 @@ class Schema(Tables, BaseModel):
     def texts(self, file: str = ONE) -> list[str]:  # noqa: ARG002 (as of several tables)
         """The columns that are read as text: the one that names persons."""
         return [] if self.person is None else [self.person]
-
-    def name_of(self, table: str, column: str) -> str:  # noqa: ARG002
-        """The column's own name."""
-        return column
-
-    def inner_name(self, table: str, column: str) -> str:  # noqa: ARG002
-        """The column's own name."""
-        return column
-
-    def find(self, name: str) -> tuple[str, str]:
-        """The one table, and the column."""
-        return ONE, name
 
     def as_measured(self, table: str = ONE) -> "Schema":  # noqa: ARG002
         """The table as a generator sees it: as it is."""
@@ -507,9 +501,9 @@ def _problems(schema: Schema, complete: bool):
     if schema.target is not None:
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
-    yield from persons_rules.problems(schema)
+    yield from _person_problems(schema)
     if schema.weight is not None:
-        yield from survey_weight.problems(schema.weight, schema.columns, schema.measured(), schema.target)
+        yield from _weight_problems(schema, schema.weight)
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
@@ -572,3 +566,47 @@ def _target_problems(schema: Schema):
         known = {canonical(c) for c in target.categories or ()}
         if canonical(schema.positive) not in known:
             yield f"positive {schema.positive!r} is not a category of {schema.target}"
+
+
+def _person_problems(schema: Schema):
+    """Yields a sentence for each rule that columns of a person, or the order of rows, break. Privacy: public only."""
+    for name in schema.of_unit:
+        if name == schema.person:
+            yield f'column {name}: it names the person; leave out "of"'
+        elif schema.columns[name].type == "identifier":
+            yield f'column {name}: an identifier is a fresh key for each row; leave out "of", or omit the column'
+    if schema.order is not None:
+        yield from _order_problems(schema, schema.order)
+    if schema.linked and schema.person is not None and schema.max_rows == 1:
+        yield "linked: of a person one row is kept, so no rows belong together; state max_rows of 2 or more"
+
+
+def _order_problems(schema: Schema, name: str):
+    column = schema.columns.get(name)
+    if column is None:
+        yield f"order {name!r} is not among the columns"
+    elif name == schema.person or not (column.is_numeric or column.type in ("ordinal", "identifier")):
+        yield f"order {name!r} must be a number, date, ordinal, or an identifier of rising numbers"
+    elif column.of == "unit":
+        yield f'order {name!r} is one value in all rows of a person ("of": "unit"), which orders nothing'
+    elif column.within is not None:
+        yield f"order {name!r} is an area within others, which orders nothing; name another column"
+    elif name in schema.given:
+        yield f"order {name!r} follows from other columns; name a column that is read"
+
+
+def _weight_problems(schema: Schema, name: str):
+    """A sentence for each rule that a survey's weight breaks: its bounds bound what a row adds to weighted counts."""
+    column = schema.columns.get(name)
+    if column is None:
+        yield f"weight {name!r} is not among the columns"
+    elif column.type not in ("integer", "float"):
+        yield f"weight {name!r} is {column.type}; a weight is an integer or float"
+    elif name not in schema.measured():
+        yield f"weight {name!r} is given by a constraint; name a column that is read"
+    elif name == schema.target:
+        yield f"weight {name!r} is the target as well; a weight is not predicted"
+    elif column.source == "private" or column.min is None or column.max is None:
+        yield f"weight {name!r} needs stated min and max, since they bound what a row adds; it cannot learn them"
+    elif float(column.min) < 0 or float(column.max) <= 0:
+        yield f"weight {name!r} goes from {column.min} to {column.max}; its min must be 0 or more, its max above 0"

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from synth.schema.persons_rules import MOST_CHILDREN
+from synth.schema.constraints import Order, Rule
 
 ONE = "synthetic"  # what a release calls a table that has no others beside it
 NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
+MOST_CHILDREN = 500  # rows of one person, or of one parent under one key
 Vouched = Literal["public", "declared", "unconfirmed"]
 
 
@@ -61,11 +62,7 @@ class PublicTable(BaseModel):
         return [(t, (c,) if len(self.keys) == 1 else tuple(c.split("+"))) for t, _, c in parts]
 
 
-class _Rule(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Equal(_Rule):
+class Equal(Rule):
     """The child's column repeats that of a table above it: both as TABLE.COLUMN."""
 
     kind: Literal["equal"]
@@ -73,7 +70,7 @@ class Equal(_Rule):
     parent: str
 
 
-class Total(_Rule):
+class Total(Rule):
     """The parent's column is the sum of its children's; an empty cell counts as nothing."""
 
     kind: Literal["total"]
@@ -81,20 +78,12 @@ class Total(_Rule):
     child: str
 
 
-class Count(_Rule):
+class Count(Rule):
     """The parent's column is its number of children in a table."""
 
     kind: Literal["count"]
     parent: str
     child: str
-
-
-class Order(_Rule):
-    """A number or date is never above another, of a table above or below it, unless one is missing."""
-
-    kind: Literal["order"]
-    low: str
-    high: str
 
 
 Across = Annotated[Equal | Total | Count | Order, Field(discriminator="kind")]

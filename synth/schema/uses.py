@@ -17,7 +17,7 @@ A weight stands behind: `age by sex (weight 2)`.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,12 +46,17 @@ Named = tuple[str, ...]
 class _Use(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    form: ClassVar[str] = "{columns}"  # as a line of text
     weight: float = Field(default=1.0, gt=0, le=MOST_WEIGHT)
+
+    @property
+    def _lists(self) -> dict[str, Named]:
+        return {n: v for n in ("of", "groups", "columns") if (v := getattr(self, n, None))}
 
     @property
     def names(self) -> Named:
         """The columns that it names; of a formula none, which whoever reads formulas knows."""
-        return ()
+        return tuple(name for listed in self._lists.values() for name in listed)
 
     @property
     def tables(self) -> tuple[Named, ...]:
@@ -61,7 +66,7 @@ class _Use(BaseModel):
     @property
     def words(self) -> str:
         """The use as a line of text, without its weight."""
-        raise NotImplementedError
+        return self.form.format(**{n: ", ".join(map(quoted, listed)) for n, listed in self._lists.items()})
 
 
 class TableUse(_Use):
@@ -69,11 +74,6 @@ class TableUse(_Use):
 
     kind: Literal["table"] = "table"
     columns: Named = Field(min_length=2, max_length=MOST_COLUMNS)
-
-    @property
-    def names(self) -> Named:
-        """Its columns."""
-        return self.columns
 
     @property
     def tables(self) -> tuple[Named, ...]:
@@ -105,91 +105,56 @@ class RegressionUse(_Use):
 class ComparisonUse(_Use):
     """What differs between groups of people: ``{"kind": "comparison", "of": ["income"], "groups": ["sex"]}``."""
 
+    form = "compare {of} across {groups}"
     kind: Literal["comparison"] = "comparison"
     of: Named = Field(min_length=1)
     groups: Named = Field(min_length=1, max_length=MOST_COLUMNS - 1)
-
-    @property
-    def names(self) -> Named:
-        """What is compared, and the columns of the groups."""
-        return (*self.of, *self.groups)
 
     @property
     def tables(self) -> tuple[Named, ...]:
         """Each column with those of the groups."""
         return tuple((*self.groups, n) for n in self.of)
 
-    @property
-    def words(self) -> str:
-        """Both lists."""
-        return f"compare {_list(self.of)} across {_list(self.groups)}"
-
 
 class MeansUse(ComparisonUse):
     """Averages of numbers within groups: ``{"kind": "means", "of": ["income"], "groups": ["sex"]}``."""
 
+    form = "mean of {of} by {groups}"
     kind: Literal["means"] = "means"  # type: ignore[assignment]
 
     @property
     def words(self) -> str:
         """Both lists."""
-        return f"{'means' if len(self.of) > 1 else 'mean'} of {_list(self.of)} by {_list(self.groups)}"
+        return super().words.replace("mean of", "means of", 1) if len(self.of) > 1 else super().words
 
 
 class PredictionUse(_Use):
     """Columns that models will predict: ``{"kind": "prediction", "columns": ["income"]}``."""
 
+    form = "predict {columns}"
     kind: Literal["prediction"] = "prediction"
     columns: Named = Field(min_length=1)
-
-    @property
-    def names(self) -> Named:
-        """The targets."""
-        return self.columns
-
-    @property
-    def words(self) -> str:
-        """The targets."""
-        return f"predict {_list(self.columns)}"
 
 
 class ColumnsUse(_Use):
     """Columns that matter more than the others: ``{"kind": "columns", "columns": ["age", "income"]}``."""
 
+    form = "columns {columns}"
     kind: Literal["columns"] = "columns"
     columns: Named = Field(min_length=1)
-
-    @property
-    def names(self) -> Named:
-        """The columns."""
-        return self.columns
-
-    @property
-    def words(self) -> str:
-        """The columns."""
-        return f"columns {_list(self.columns)}"
 
 
 class CorrelationUse(_Use):
     """How columns go together, pair by pair: ``{"kind": "correlation", "columns": ["age", "income", "hours"]}``."""
 
+    form = "correlations of {columns}"
     kind: Literal["correlation"] = "correlation"
     columns: Named = Field(min_length=2)
-
-    @property
-    def names(self) -> Named:
-        """The columns."""
-        return self.columns
 
     @property
     def tables(self) -> tuple[Named, ...]:
         """All pairs."""
         return tuple(combinations(self.columns, 2))
-
-    @property
-    def words(self) -> str:
-        """The columns."""
-        return f"correlations of {_list(self.columns)}"
 
 
 Use = Annotated[
@@ -205,10 +170,6 @@ def quoted(name: str) -> str:
     ('age', '`hours per week`')
     """
     return name if re.fullmatch(r"[\w.-]+", name) else f"`{name}`"
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(map(quoted, names))
 
 
 def of_text(text: str) -> Use:

@@ -15,10 +15,9 @@ from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_folder
 from synth.schema.dataset import written
 from synth.schema.names import FILE_NAME
-from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_names import Reference, Tree, guessed, shared, sure, tree
 from synth.schema.table import UNCONFIRMED, Column, Schema
-from synth.schema.tree import Key, PublicTable
+from synth.schema.tree import MOST_CHILDREN, Key, PublicTable
 from synth.sources import named_databases
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft, rows_retained

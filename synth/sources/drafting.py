@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from synth.errors import UsageError
-from synth.schema import codebook, sdv_metadata, sdv_related
+from synth.schema import codebook, sdv_metadata
 from synth.schema.dialect import Dialect
 from synth.schema.related_names import Reference, tree
-from synth.schema.sdv_related import ExchangedTables
+from synth.schema.sdv_metadata import ExchangedTables
 from synth.schema.table import Schema
 from synth.sources import named_databases
 from synth.sources.draft_related import DraftedTables, Wanted, check, draft_related, in_database, in_folder
@@ -118,8 +118,8 @@ def imported(
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
     """
-    if sdv_related.is_related(plain) and table_name is None:
-        stated = sdv_related.from_sdv_related(plain, name=name)  # type: ignore[arg-type]
+    if sdv_metadata.is_related(plain) and table_name is None:
+        stated = sdv_metadata.from_sdv_related(plain, name=name)  # type: ignore[arg-type]
         there, wanted = table is not None or source is not None, wanted or Wanted()
         several = _completed_tables(stated, wanted, table, source, missing) if there else _stated(stated, wanted)
         return replace(several, notes=[*stated.notes, *several.notes])
@@ -175,7 +175,7 @@ def _completed_tables(
 ) -> DraftedTables:
     """The metadata's facts, and what they do not say drafted from rows."""
     there = in_folder(Path(folder)) if folder else in_database(str(source))
-    sdv_related.check_kinds(stated.tables, there.headers)
+    sdv_metadata.check_kinds(stated.tables, there.headers)
 
     def rows(name: str) -> tuple[Table, list[str]]:
         whole, notes = there.rows(name)

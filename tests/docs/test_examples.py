@@ -95,14 +95,13 @@ def done(command, words: list[str], **names: str) -> None:
 def test_the_examples_of_schema_and_exchange_run(folder, command):
     names = {"TABLE": "table.csv", "S.json": "s.json"}
     done(command, of("schema.md", "schema init")[0], **names)
-    init, codes = of("sources.md", "schema init")[0], of("sources.md", "schema codes")[0]
+    init, (codes, plain, with_table) = of("sources.md", "schema init")[0], of("sources.md", "schema import")
     for name in ("s.json", "S2.json"):
         (folder / name).unlink(missing_ok=True)
     done(command, init, **names)
     done(command, codes, **names)
     assert synth.Schema.load(folder / "S2.json", complete=False).columns["region"].labels
     done(command, of("sources.md", "schema export")[0], **names)
-    plain, with_table = of("sources.md", "schema import")
     done(command, plain, **{"S.json": "s3.json"})
     done(command, with_table, **{"S.json": "s4.json", "TABLE": "table.csv"})
     kinds = {n: {"type": "categorical"} for n in ("A", "B", "C", "T", "SEX")} | {"D": {"type": "identifier"}}

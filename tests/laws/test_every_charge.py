@@ -196,7 +196,7 @@ def bundled(command, release, out, *more):
 
 
 def stated(command, release, how):
-    code, said, words = command("card", "selection", release, "--how", how, "--json")
+    code, said, words = command("card", "write", release, "--choice", how, "--json")
     assert code == 0, words
     assert command("card", "check", release, "--ledger", Ledger().path)[0] == 0
     return json.loads(said)["epsilon"]
@@ -232,7 +232,7 @@ SUMS = {
     "bundle, before": ("bundle", "{r}", "--out", "{o}.zip", "--choice", "before"),
     "bundle, only": ("bundle", "{r}", "--out", "{o}.zip", "--choice", "only"),
     "bundle, all": ("bundle", "{r}", "--out", "{o}.zip", "--choice", "all", "--with", "{r}"),
-    "card selection": ("card", "selection", "{r}", "--how", "releases"),
+    "card write": ("card", "write", "{r}", "--choice", "releases"),
     "card check": ("card", "check", "{r}", "--ledger", "{l}"),
     "report": ("report", "{r}", "--real", "{t}", "--out", "{o}.html"),
 }

@@ -21,10 +21,8 @@ GIVEN = {  # what else a command needs before it looks for the path
     "plan": ("--rows", "100"),
     "preview": ("--rows", "100"),
     "estimate": ("--ask", "mean:age"),
-    "schema codes": ("{column}",),
     "schema learn": ("--epsilon", "1"),
     "card export": ("--format", "dpia"),
-    "card selection": ("--how", "all"),
 }
 
 

@@ -183,7 +183,7 @@ def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
 
 def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tmp_path):
     looked(at, "b")
-    code, out, stderr = command("card", "selection", at / "a", "--how", "all", "--with", at / "b", "--json")
+    code, out, stderr = command("card", "write", at / "a", "--choice", "all", "--with", at / "b", "--json")
     assert (code, json.loads(out)["epsilon"]) == (0, 1.5), stderr
     assert folder.load_release(at / "a").card["epsilon"] == 0.5
     assert chosen_release.settle(at / "a", None)["epsilon"] == 1.5
@@ -192,7 +192,7 @@ def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tm
     looked(at, "c")
     with pytest.raises(UsageError, match="say how"):
         chosen_release.settle(at / "a", None)
-    code, out, _ = command("card", "selection", at / "a", "--how", "before", "--json")
+    code, out, _ = command("card", "write", at / "a", "--choice", "before", "--json")
     assert json.loads(out)["epsilon"] == 0.5
 
 

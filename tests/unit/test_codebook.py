@@ -155,7 +155,7 @@ def test_codes_command_completes_an_imported_schema(command, tmp_path):
     metadata.write_text(json.dumps({"columns": {"region": {"sdtype": "categorical"}}}))
     assert command("schema", "import", metadata, "--out", schema)[0] == 0
     assert command("schema", "check", schema)[0] == 2
-    assert command("schema", "codes", schema, "region", put(tmp_path, REGION), "--out", out)[0] == 0
+    assert command("schema", "import", schema, "--codes", f"region={put(tmp_path, REGION)}", "--out", out)[0] == 0
     assert command("schema", "check", out)[0] == 0
     direct = tmp_path / "d.json"
     more = ("--codes", f"region={tmp_path / 'codes.csv'}")

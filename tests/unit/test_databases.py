@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.app_api import databases
-from synth.cli.options import _address
+from synth.cli.options import address
 from synth.errors import InputError, UsageError
 
 SECRET = "s3cr&t/of:the@steward"
@@ -120,8 +120,8 @@ def test_an_absent_database_is_told_in_one_line(tmp_path):
 
 def test_the_command_line_takes_a_name_for_an_address(people, file, tmp_path):
     file(f'[town]\naddress = "{people}"')
-    assert _address("@town") == people
-    assert _address("spark") == "spark"
+    assert address("@town") == people
+    assert address("spark") == "spark"
     done = subprocess.run(
         [
             sys.executable,

@@ -157,8 +157,7 @@ def test_the_command_line_takes_a_form(tmp_path, command):
 
 
 def test_a_pattern_of_related_tables_names_table_and_column():
-    from synth.cli.options import patterns
-    from synth.cli.vouching import formed
+    from synth.cli.schema import formed, patterns
 
     drafted = dict(Trees.schema.tables)
     result = formed(drafted, patterns(["acts.aid=A[0-9]{3}"]))

@@ -34,7 +34,7 @@ QUICK = [
     "card check null",
     "card check deep.json",
     "card write null",
-    "card selection null --how only",
+    "card write null --choice only",
     "sample null",
     "sample pipe",
     "sample folder",

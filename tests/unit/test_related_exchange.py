@@ -7,7 +7,7 @@ import pytest
 
 from synth.errors import InputError
 from synth.schema import dataset as datasets
-from synth.schema import sdv_related
+from synth.schema import sdv_metadata
 
 METADATA = {
     "METADATA_SPEC_VERSION": "V1",
@@ -71,7 +71,7 @@ def test_metadata_become_a_schema_that_waits_for_its_bounds(command, metadata, t
     again = json.loads(back.read_text())
     assert again["relationships"] == METADATA["relationships"]
     assert again["tables"]["homes"]["primary_key"] == ["state", "number"]
-    assert sdv_related.from_sdv_related(again).references == sdv_related.from_sdv_related(METADATA).references
+    assert sdv_metadata.from_sdv_related(again).references == sdv_metadata.from_sdv_related(METADATA).references
 
 
 def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
@@ -117,4 +117,4 @@ WRONG = {
 def test_a_wrong_relationship_is_one_line(wrong):
     part, words = WRONG[wrong]
     with pytest.raises(InputError, match=words):
-        sdv_related.from_sdv_related({**METADATA, "relationships": [{**METADATA["relationships"][0], **part}]})
+        sdv_metadata.from_sdv_related({**METADATA, "relationships": [{**METADATA["relationships"][0], **part}]})

@@ -13,8 +13,8 @@ from synth.generators.core.totals import witness
 from synth.generators.core.totals_search import Layout
 from synth.privacy.ledger.ledger import Ledger
 from synth.release.card import verify
+from synth.schema.published_totals import stated
 from synth.schema.table import parse
-from synth.schema.totals_checks import stated
 from tests import towns
 from tests.conftest import SMALL, as_text, small_frame
 

@@ -17,7 +17,7 @@ from synth.generators.core.problem import lay_out, misfit, refine
 from synth.generators.core.product import Axis, Product, within_groups
 from synth.generators.method import SHARE, Method, option
 from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
-from synth.schema.totals_checks import stated as stated_totals
+from synth.schema.published_totals import stated as stated_totals
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 NOISY = 1 / 1800  # noise of a single count, part of the rows, from which on one-ways take all of their share:

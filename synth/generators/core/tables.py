@@ -20,7 +20,7 @@ from synth.generators.base import Ask, PublicRows, Setting
 from synth.generators.core.columns import PRIOR_LEAVES, Answer, Histogram, OneWays, answers_of, merge, split
 from synth.generators.core.prior_variance import TINY, variance_shape, variances
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
-from synth.schema.totals_places import PublishedTotals, TotalsTable
+from synth.schema.published_totals import PublishedTotals, TotalsTable
 
 FINER = "prior, finer pairs"  # purpose of the public counts of pairs on finer bins than private rows are asked on
 FINE_CELLS, FINEST = 240_000, 64  # most cells of these together, and bins of a column

@@ -20,7 +20,7 @@ from synth.generators.core.totals_search import Layout, Search, brought
 from synth.lazy import optimize, sparse
 from synth.schema.enforcement import Rules
 from synth.schema.intervals import Intervals
-from synth.schema.totals_places import PublishedTotals
+from synth.schema.published_totals import PublishedTotals
 
 SEED = 0
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from synth.lazy import optimize, sparse
-from synth.schema.totals_places import PublishedTotals
+from synth.schema.published_totals import PublishedTotals
 
 
 class Atoms:

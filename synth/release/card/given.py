@@ -16,8 +16,9 @@ from synth.privacy.accounting.guarantee import Guarantee, sums
 from synth.release import folder
 from synth.schema import areas
 from synth.schema.dataset import ONE, Dataset
+from synth.schema.enforcement import compiled
+from synth.schema.published_totals import disagreements, stated
 from synth.schema.table import Schema, load
-from synth.schema.totals_checks import disagreements, stated
 
 TREE = (
     "declared in the schema: a row's area above is that of its lowest area, whatever the private cells above say; the "
@@ -134,7 +135,7 @@ def _areas_broken(card: Mapping[str, Any], facts: Schema, table: Path) -> Iterat
     for rule in areas.rules(facts.columns):
         known = rows[rule.child] >= 0
         own = {n: p[known] for n, p in rows.items()}
-        if off := int((~known).sum() + areas.compiled(rule, facts.columns).broken(own).sum()):
+        if off := int((~known).sum() + compiled(rule, facts.columns).broken(own).sum()):
             yield f"{off:,} rows of the table beside it have an area of {rule.child} outside its own of {rule.parent}"
 
 

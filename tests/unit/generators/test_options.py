@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 import pytest
 
 import synth
-from synth.cli.options import parse_options
+from synth.cli.options import PARSERS
 from synth.generators import GENERATORS, TREES, Methods
 from synth.generators.method import Method, option, options_of, with_options
 from tests.conftest import SMALL, small_frame
@@ -51,7 +51,7 @@ def test_an_option_of_an_earlier_version_is_passed_over_where_it_says_what_is_so
 
 def test_a_text_without_a_value_is_refused():
     with pytest.raises(synth.UsageError, match="NAME=VALUE"):
-        parse_options(["loss"])
+        PARSERS["options"](["loss"])
 
 
 def test_an_unknown_option_spends_nothing(tmp_path):
