@@ -13,8 +13,8 @@ from typing import Any
 from docs_figures_audit import shown
 from runner import grid, read, start, write
 
-from synth.evaluate.audit import audit
 from synth.evaluate.audit.mechanisms import BARE, bare
+from synth.evaluate.audit.methods import audit
 from synth.generators import GENERATORS
 
 FAMILY = 1e-3  # chance that any of all sound parts is called a violation
@@ -84,7 +84,7 @@ def methods(names: list[str]) -> Iterator[dict[str, Any]]:
 
 def capacity() -> Iterator[dict[str, Any]]:
     """Laplace and Gaussian noise against attackers of growing capacity."""
-    from synth.evaluate.audit.capacity import noise_audit
+    from synth.capacity.views import noise_audit
 
     for name in ("laplace", "gaussian"):
         for epsilon in (0.5, 1.0, 2.0):

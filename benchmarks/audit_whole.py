@@ -16,8 +16,8 @@ from pathlib import Path
 from docs_figures_audit import shown
 from runner import Row, read, start, write
 
-from synth.evaluate.audit import audit_whole, chosen, standard
-from synth.evaluate.audit.whole_canaries import in_engine
+from synth.evaluate.audit.whole import audit_whole
+from synth.evaluate.audit.whole_canaries import chosen, in_engine, standard
 from tests.engines import postgres
 from tests.planted.whole_faults import CANARIES, FAULTS, WAYS
 

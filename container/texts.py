@@ -28,7 +28,6 @@ SPEAKING = (
     "evaluate/chart_data.py",
     "evaluate/detection.py",
     "evaluate/examination.py",
-    "evaluate/figure.py",
     "evaluate/related_fidelity.py",
     "evaluate/risks/chapter.py",
     "evaluate/risks/rates.py",
@@ -53,6 +52,7 @@ KINDS = ("InputError", "UsageError", "BudgetError", "SpentError")  # what a visi
 ELSEWHERE = (
     "cli/",
     "evaluate/audit/",
+    "capacity/",
     "pipeline/synthesizer.py",
     "privacy/ledger/copies.py",
     "schema/census",

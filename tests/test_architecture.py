@@ -27,6 +27,7 @@ ROOMS = [
     "verified",
     "pipeline",
     "evaluate",
+    "capacity",
     "report",
     "cli",
 ]

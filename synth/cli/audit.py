@@ -42,7 +42,8 @@ def audit(
     """
     if context.invoked_subcommand is not None:
         return None
-    from synth.evaluate import audit as auditing
+    from synth.evaluate.audit import methods, whole_canaries
+    from synth.evaluate.audit.whole import DRAWS, audit_whole
     from synth.report import audit_page
 
     _check_out(out)
@@ -53,15 +54,11 @@ def audit(
         raise UsageError(f"--{'only' if only else 'source'} is for audits of whole runs; add --whole")
     if not whole:
         draws = 10_000 if draws is None else draws
-        result = auditing.audit(method, draws=draws, table_draws=tables, canaries=canaries, **asked)
+        result = methods.audit(method, draws=draws, table_draws=tables, canaries=canaries, **asked)
         return _answer(result, out, audit_page.audit_page(result))
-    listed: Any = (
-        auditing.chosen_trees(only or [])
-        if related
-        else auditing.chosen(only or [], max_rows=max_rows, sources=source or [])
-    )
-    draws = auditing.whole.DRAWS if draws is None else draws
-    reported = auditing.audit_whole(method, draws=draws, progress=_progress, canaries=listed, planted=canaries, **asked)
+    listed = whole_canaries.chosen(only or [], related=related, max_rows=max_rows, sources=source or [])
+    draws = DRAWS if draws is None else draws
+    reported = audit_whole(method, draws=draws, progress=_progress, canaries=listed, planted=canaries, **asked)
     return _answer(reported, out, audit_page.whole_page(reported))
 
 
@@ -108,7 +105,7 @@ def audit_capacity(
 
     Linear, polynomial, kernel and neural attackers, on a noise or on a method's releases.
     """
-    from synth.evaluate import audit as auditing
+    from synth.capacity import views
     from synth.report import audit_page
 
     _check_out(out)
@@ -119,16 +116,16 @@ def audit_capacity(
     if strategy is not None:
         if curves or out is not None:
             raise UsageError("--strategy prints a few lines only: leave out --curves and --out, or add --json")
-        view = auditing.strategy_view(strategy, noise=method, order=order, scale=scale, **spent)
+        view = views.strategy_view(strategy, noise=method, order=order, scale=scale, **spent)
         return view.plain(), map(spelled, view.in_words())
     if curves:
-        lines = auditing.noise_curves(method, scale=scale, **spent)
+        lines = views.noise_curves(method, scale=scale, **spent)
         return _answer(lines, out, audit_page.curves_page(lines))
     asked: dict[str, Any] = {**spent, "order": order, "draws": draws, "confidence": confidence, "seed": seed}
-    if method in auditing.NOISES:
-        result = auditing.noise_audit(method, **asked)
+    if method in views.NOISES:
+        result = views.noise_audit(method, **asked)
     else:
-        result = auditing.release_audit(method, options=options, **asked)
+        result = views.release_audit(method, options=options, **asked)
     return _answer(result, out, audit_page.capacity_page(result))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.distances import apart, joint
 from synth.evaluate.read_sample import Sample
 from synth.schema.areas import trees
 from synth.schema.column import Column
@@ -79,9 +80,14 @@ def of_samples(columns: Mapping[str, Column], real: Sample, synthetic: Sample) -
     for name in (n for n in trees(columns) if n in real.positions):
         made = []
         for column, of, up in stack(columns, name):
-            size, places = columns[column].cells, [of[s.positions[name]] for s in (real, synthetic)]
-            counts = [np.bincount(p, minlength=size).astype(float) for p in places]
-            apart = [_apart(places, [b[n] for b in both], size, len(groups[n].labels)) for n in groups if n != name]
+            size = columns[column].cells
+            codes = [{**b, "": of[s.positions[name]]} for s, b in zip((real, synthetic), both, strict=True)]
+            counts = [joint(c, [""], [size]).astype(float) for c in codes]
+            beside = [
+                apart(*(joint(c, ["", n], [size, len(groups[n].labels)]) for c in codes))[0]
+                for n in groups
+                if n != name
+            ]
             made.append(
                 AreaLevel(
                     column=column,
@@ -90,16 +96,8 @@ def of_samples(columns: Mapping[str, Column], real: Sample, synthetic: Sample) -
                     known=counts[0],
                     synthetic=counts[1] * scale,
                     noise=np.zeros(size),
-                    beside=float(np.mean(apart)) if apart else None,
+                    beside=float(np.mean(beside)) if beside else None,
                 )
             )
         out[name] = tuple(made)
     return out
-
-
-def _apart(places: Sequence[np.ndarray], others: Sequence[np.ndarray], size: int, many: int) -> float:
-    """Total variation between two tables of areas by another column's groups."""
-    one, other = (
-        np.bincount(p * many + o, minlength=size * many) / max(len(p), 1) for p, o in zip(places, others, strict=True)
-    )
-    return 0.5 * float(np.abs(one - other).sum())

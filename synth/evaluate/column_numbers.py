@@ -5,7 +5,7 @@ from math import exp, log, pi, sqrt
 
 import numpy as np
 
-from synth.evaluate.association import tv
+from synth.evaluate.distances import apart
 from synth.evaluate.read_sample import values
 from synth.evaluate.verdict import DISTANCES, NOT, Measured, percent, rate, rate_average
 from synth.schema.grouping import Groups
@@ -165,19 +165,3 @@ def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthet
 def _kurtosis(values: np.ndarray) -> float:
     off = (values - values.mean()) ** 2
     return float((off**2).mean() / max(float(off.mean()) ** 2, 1e-300)) if off.any() else 3.0
-
-
-def apart(real: np.ndarray, synthetic: np.ndarray) -> Pair:
-    """Total variation of two tables of counts of one shape, and what a second sample would show; 1 if one is empty.
-
-    The mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
-
-    >>> apart(np.array([50, 50]), np.array([60, 40]))[0]
-    0.1
-    """
-    sizes = [int(c.sum()) for c in (real, synthetic)]
-    if not all(sizes):
-        return (0.0, 0.0) if not any(sizes) else (1.0, 1.0)
-    p, q = real / sizes[0], synthetic / sizes[1]
-    chance = 0.5 * sqrt(2 / pi * sum(1 / n for n in sizes)) * float(np.sqrt(p * (1 - p)).sum())
-    return tv(p, q), min(1.0, chance)

@@ -1,7 +1,9 @@
 """Everything the steward's report says of a synthetic table: each figure beside its floor and its forecast."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,29 +11,63 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import UsageError, meant
-from synth.evaluate import area_levels, named_uses, plugin_scores
+from synth.evaluate import area_levels, data, named_uses, plugin_scores
 from synth.evaluate import risks as attack
 from synth.evaluate.area_levels import AreaLevel
 from synth.evaluate.column_numbers import ColumnNumbers
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
-from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
-from synth.evaluate.figure import Figure
+from synth.evaluate.distances import Weighted
+from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, Subgroup, compare_samples, subgroups
 from synth.evaluate.from_rows import from_rows
-from synth.evaluate.read_sample import Sample, read
+from synth.evaluate.read_sample import Sample, opened, read
 from synth.evaluate.similarity import Similarity, similarity
-from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
-from synth.evaluate.verdict import Use, Verdict
-from synth.evaluate.weighting import Weighted
-from synth.schema.dataset import check_schema
+from synth.evaluate.verdict import Verdict
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:
     from synth.evaluate.risks.shadows import Shadow
 
+NEAR = 1.1  # a figure within this factor of an expectation counts as met
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
 STAGES = {"open": 0.1, "compare": 0.3, "predict": 0.15, "detect": 0.15, "copies": 0.1, "attack": 0.2}  # shares of time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One number about the synthetic table.
+
+    ``floor``: the same for a bootstrap sample of the real rows, which no generator beats but by luck. ``forecast``: the
+    error that privacy noise alone was expected to bring, as told before the run; for distances only.
+    """
+
+    name: str
+    label: str
+    higher_is_better: bool
+    value: float | None
+    floor: float | None
+    forecast: float | None = None
+
+    @property
+    def parts(self) -> tuple[float, float, float] | None:
+        """A distance as sampling, noise and the rest (bias); errors of unlike origin add in squares."""
+        if self.value is None or self.floor is None or self.forecast is None or self.higher_is_better:
+            return None
+        sampling = min(self.value, self.floor)
+        expected = min(self.value, max(sampling, sqrt(self.floor**2 + self.forecast**2)))
+        return sampling, expected - sampling, self.value - expected
+
+    @property
+    def reading(self) -> str:
+        """What the figure is made of, in words; empty where there is no forecast to tell by."""
+        if self.parts is None or self.floor is None or self.forecast is None or self.value is None:
+            return ""
+        if self.value <= NEAR * self.floor:
+            return "as close as another sample of the real table would be"
+        if self.value <= NEAR * sqrt(self.floor**2 + self.forecast**2):
+            return "sampling and privacy noise explain it"
+        return "more than sampling and noise: the rest is bias of the model"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +97,22 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Examination:
-    """The steward's report as data. **Guarantee**: none; it derives from real rows and must not leave the steward."""
+class Appraisal:
+    """A comparison, what was measured beside it, and the verdict on all of it."""
 
     comparison: Comparison = field(repr=False)
+    utility: Utility | None = field(repr=False)
+    two_sample: TwoSample | None = field(repr=False)
+    subgroups: tuple[Subgroup, ...] = field(repr=False)
+    verdict: Verdict = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Examination(Appraisal):
+    """The steward's report as data. **Guarantee**: none; it derives from real rows and must not leave the steward."""
+
     similarity: tuple[Similarity, Similarity] = field(repr=False)
     figures: tuple[Figure, ...] = field(repr=False)
-    subgroups: tuple[Subgroup, ...] = field(repr=False)
-    utility: Utility | None = field(repr=False)
     two_sample: TwoSample = field(repr=False)
     nearness: Nearness = field(repr=False)
     limits: Limits
@@ -78,19 +122,7 @@ class Examination:
     risks: attack.Risks | None = field(repr=False, default=None)
     shadows: "tuple[Shadow, ...]" = field(repr=False, default=())
     areas: Mapping[str, tuple[AreaLevel, ...]] = field(repr=False, default_factory=dict)
-    verdict: Verdict = field(repr=False)
     marking: str = STEWARD_ONLY
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Appraisal:
-    """A comparison, what was measured beside it, and the verdict on all of it."""
-
-    comparison: Comparison
-    utility: Utility | None
-    two_sample: TwoSample | None
-    subgroups: tuple[Subgroup, ...]
-    verdict: Verdict
 
 
 def appraise(
@@ -111,20 +143,10 @@ def appraise(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    check_schema(schema)
     limits = limits or Limits()
-    if not schema.measured():
-        raise UsageError("every column is an identifier; there is nothing to compare")
-    result = _appraised(*_opened(real, synthetic, schema, limits), schema, limits=limits, fit=fit)
+    both = opened(real, synthetic, schema, limit=limits.rows, rng=np.random.default_rng(limits.seed))
+    result = _appraised(*both, schema, limits=limits, fit=fit)
     return result.comparison, result.verdict
-
-
-def _opened(
-    real: str | Path | pd.DataFrame, synthetic: str | Path | pd.DataFrame, schema: Schema, limits: Limits
-) -> tuple[Sample, Sample]:
-    rng = np.random.default_rng(limits.seed)
-    ours = read(real, schema, limit=limits.rows, rng=rng)
-    return ours, read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
 
 
 def _appraised(
@@ -147,12 +169,12 @@ def _appraised(
     few = (ours.at_most(limits.models, trained), theirs.at_most(limits.models, trained))
     used = _trained(*few, schema, target=target, test=test, rng=trained)
     stage("detect")
-    reported = _distinguished(ours, theirs, rows=limits.classifier, rng=recognised)
+    reported = None
+    with suppress(UsageError):  # where its library is not installed
+        reported = two_sample(ours, theirs, rows=limits.classifier, rng=recognised)
     served = tuple(subgroups(comparison, _dividers(ours, groups)))
 
-    def named(fitted: bool) -> Iterable[Use]:
-        return named_uses.judged(schema, comparison, ours, theirs, fitted=fitted)
-
+    named = named_uses.judged(schema, comparison, ours, theirs)
     return Appraisal(
         comparison=comparison,
         utility=used,
@@ -164,14 +186,6 @@ def _appraised(
 
 def _draws(limits: Limits) -> list[np.random.Generator]:
     return [np.random.default_rng([limits.seed, part]) for part in range(1, 5)]
-
-
-def _distinguished(ours: Sample, theirs: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample | None:
-    """``two_sample``, or None where its library is not installed."""
-    try:
-        return two_sample(ours, theirs, rows=rows, rng=rng)
-    except UsageError:
-        return None
 
 
 def examine(
@@ -197,10 +211,8 @@ def examine(
     **Guarantee**: none; for the steward alone.
     """
     limits = limits or Limits()
-    if not schema.measured():
-        raise UsageError("every column is an identifier; there is nothing to compare")
     stage("open")
-    ours, theirs = _opened(real, synthetic, schema, limits)
+    ours, theirs = opened(real, synthetic, schema, limit=limits.rows, rng=np.random.default_rng(limits.seed))
     rng = _draws(limits)[-1]
     held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
     said = _appraised(
@@ -216,29 +228,18 @@ def examine(
     near = nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng)
     scored = plugin_scores.measure(ours, theirs, schema)
     stage("attack")
+    tried = {"attacks": limits.attacks, "rows": limits.attacked}
     return Examination(
-        comparison=said.comparison,
+        **{**vars(said), "two_sample": reported},
         similarity=alike,
         figures=tuple(_figures(said.comparison, base, alike, said.utility, reported, forecast or {})),
-        subgroups=said.subgroups,
-        utility=said.utility,
-        two_sample=reported,
-        verdict=said.verdict,
         nearness=near,
         limits=limits,
         weighted_floor=base.weighted,
         own_scores=scored,
         areas=area_levels.of_samples(schema.columns, ours, theirs),
         test_rows=None if held is None else held.rows,
-        risks=attack.measure(
-            ours,
-            theirs,
-            test=held,
-            known=_dividers(ours, groups),
-            rng=rng,
-            attacks=limits.attacks,
-            rows=limits.attacked,
-        ),
+        risks=attack.measure(ours, theirs, test=held, known=_dividers(ours, groups), rng=rng, **tried),
     )
 
 
@@ -280,66 +281,45 @@ def _figures(
     reported: TwoSample,
     forecast: Mapping[str, float | None],
 ) -> list[Figure]:
-    out = [
-        _distance(
-            "one_way", "one-way distance, mean over columns", comparison.one_way_mean, base.one_way_mean, forecast
-        ),
-        _distance("two_way", "two-way distance, mean over pairs", comparison.pairs_mean, base.pairs_mean, forecast),
+    """Each figure beside that of ``base``, another sample of the real rows."""
+    both = (comparison, base)
+    lines: list[tuple[str, str, float | None, float | None]] = [
+        ("one_way", "one-way distance, mean over columns", comparison.one_way_mean, base.one_way_mean),
+        ("two_way", "two-way distance, mean over pairs", comparison.pairs_mean, base.pairs_mean),
     ]
-    if comparison.weighted is not None and base.weighted is not None:
-        by, pairs = comparison.weighted.by, (comparison.weighted.pairs, base.weighted.pairs)
-        out += [
-            _distance(
-                "one_way_weighted",
-                f"one-way distance, rows weighted by {by}",
-                comparison.weighted.mean,
-                base.weighted.mean,
-                forecast,
-            ),
-            _distance("two_way_weighted", f"two-way distance, rows weighted by {by}", *pairs, forecast),
+    if (w := comparison.weighted) is not None and (beside := base.weighted) is not None:
+        lines += [
+            ("one_way_weighted", f"one-way distance, rows weighted by {w.by}", w.mean, beside.mean),
+            ("two_way_weighted", f"two-way distance, rows weighted by {w.by}", w.pairs, beside.pairs),
         ]
     if comparison.worst_pair is not None:
-        worst = [float(np.triu(c.pairs, 1).max()) for c in (comparison, base)]
-        label = f"two-way distance of the worst pair ({' and '.join(comparison.worst_pair)})"
-        out.append(Figure(name="worst_pair", label=label, higher_is_better=False, value=worst[0], floor=worst[1]))
-    out += _amounts(comparison, base)
-    for name, label in SCORES:
-        value, floor = (getattr(a, name) for a in alike)
-        out.append(Figure(name=name, label=label, higher_is_better=True, value=value, floor=floor))
-    for score in used.scores if used else ():
-        out.append(
-            Figure(
-                name=score.name,
-                label=f"{score.label}, trained on synthetic rows",
-                higher_is_better=score.higher_is_better,
-                value=score.synthetic,
-                floor=score.floor,
-            )
-        )
-    label = "two-sample classifier, area under ROC (0.5: cannot tell)"
-    out.append(Figure(name="c2st_auc", label=label, higher_is_better=False, value=reported.auc, floor=0.5))
-    return out
-
-
-def _amounts(comparison: Comparison, base: Comparison) -> list[Figure]:
-    """Of each measure of amounts the place that is farthest off, and the farthest of ``base``."""
-    out, both = [], (comparison, base)
+        worst = [float(np.triu(c.pairs, 1).max()) for c in both]
+        about = f"two-way distance of the worst pair ({' and '.join(comparison.worst_pair)})"
+        lines.append(("worst_pair", about, worst[0], worst[1]))
     for name, label, of in OF_NUMBERS:
         far = [{n: v for n, o in c.one_way.items() if o.numbers and (v := of(o.numbers)) is not None} for c in both]
         if far[0]:
-            worst = max(far[0], key=lambda n: far[0][n])
-            out.append((name, f"{worst}: {label}", far[0][worst], max(far[1].values(), default=None)))
+            farthest = max(far[0], key=lambda n: far[0][n])
+            lines.append((name, f"{farthest}: {label}", far[0][farthest], max(far[1].values(), default=None)))
     if comparison.group_means:
-        farthest = max(comparison.group_means, key=lambda g: g.off)
-        about = f"{farthest.column} / {farthest.by}: a group's mean that is farthest off, in standard deviations"
-        out.append(("group_mean", about, farthest.off, max((g.off for g in base.group_means), default=None)))
-    if comparison.correlation is not None:
-        about = f"{' / '.join(comparison.correlation.columns)}: the correlation that is farthest off"
-        out.append(("correlation", about, comparison.correlation.off, comparison.correlation.second))
-    if comparison.implausible is not None:
+        g = max(comparison.group_means, key=lambda g: g.off)
+        about = f"{g.column} / {g.by}: a group's mean that is farthest off, in standard deviations"
+        lines.append(("group_mean", about, g.off, max((g.off for g in base.group_means), default=None)))
+    if (r := comparison.correlation) is not None:
+        lines.append(("correlation", f"{' / '.join(r.columns)}: the correlation that is farthest off", r.off, r.second))
+    if (seen := comparison.implausible) is not None:
         about = "rows that could not be: with two values that half of the real rows never have together"
-        out.append(("implausible", about, comparison.implausible.share, comparison.implausible.second))
-    return [Figure(name=n, label=label, higher_is_better=False, value=v, floor=f) for n, label, v, f in out]
+        lines.append(("implausible", about, seen.share, seen.second))
+    scores = [(n, label, True, getattr(alike[0], n), getattr(alike[1], n)) for n, label in SCORES]
+    scores += [
+        (u.name, f"{u.label}, trained on synthetic rows", u.higher_is_better, u.synthetic, u.floor)
+        for u in (used.scores if used else ())
+    ]
+    scores.append(("c2st_auc", "two-sample classifier, area under ROC (0.5: cannot tell)", False, reported.auc, 0.5))
+    return [
+        Figure(name=n, label=label, higher_is_better=better, value=v, floor=f, forecast=forecast.get(n))
+        for n, label, better, v, f in (*((n, label, False, v, f) for n, label, v, f in lines), *scores)
+    ]
 
 
 OF_NUMBERS: tuple[tuple[str, str, Callable[[ColumnNumbers], float | None]], ...] = (
@@ -357,17 +337,13 @@ SCORES = (
 )
 
 
-def _distance(
-    name: str, label: str, value: float | None, floor: float | None, forecast: Mapping[str, float | None]
-) -> Figure:
-    return Figure(name=name, label=label, higher_is_better=False, value=value, floor=floor, forecast=forecast.get(name))
-
-
 def plain(examination: Examination) -> dict[str, Any]:
     """The examination as JSON data. For the steward alone."""
-    c, q = examination.comparison, examination.comparison.quality
+    c, alike, q = examination.comparison, examination.similarity[0], examination.comparison.quality
+    own = ("marking", "limits", "subgroups", "utility", "two_sample", "nearness", "own_scores")
     return {
-        "marking": examination.marking,
+        **{n: data(getattr(examination, n)) for n in own},
+        **{n: data(getattr(c, n)) for n in ("group_means", "correlation", "implausible", "weighted")},
         "rows": {
             "real": c.real_rows,
             "real_used": c.real_rows_used,
@@ -375,45 +351,25 @@ def plain(examination: Examination) -> dict[str, Any]:
             "synthetic_used": c.synthetic_rows_used,
             "held_out": examination.test_rows,
         },
-        "limits": vars(examination.limits),
         "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in examination.figures],
         "verdict": examination.verdict.plain(),
         "worst_triples": [{"columns": p.names, "distance": p.distance} for p in examination.verdict.worst["triple"]],
-        "associations": {
-            "columns": list(c.columns),
-            "real": c.associations[0].tolist(),
-            "synthetic": c.associations[1].tolist(),
-        },
+        "associations": _both(c.columns, c.associations),
         "columns": {n: o.distance for n, o in c.one_way.items()},
-        "numbers": {n: vars(o.numbers) for n, o in c.one_way.items() if o.numbers is not None},
-        "group_means": [vars(g) for g in c.group_means],
-        "correlation": None if c.correlation is None else vars(c.correlation),
-        "implausible": None if c.implausible is None else vars(c.implausible),
-        "weighted": None if c.weighted is None else vars(c.weighted),
+        "numbers": {n: data(o.numbers) for n, o in c.one_way.items() if o.numbers is not None},
         "pairs": {
             "columns": list(c.columns),
             "distance": c.pairs.tolist(),
             "by_chance": c.pairs_by_chance,
             "worst": c.worst_pair,
         },
-        "correlations": {
-            "columns": list(examination.similarity[0].names),
-            "real": _numbers(examination.similarity[0].correlations[0]),
-            "synthetic": _numbers(examination.similarity[0].correlations[1]),
-        },
-        "subgroups": [vars(s) for s in examination.subgroups],
-        "utility": None
-        if examination.utility is None
-        else {**vars(examination.utility), "scores": [vars(s) for s in examination.utility.scores]},
-        "two_sample": vars(examination.two_sample),
-        "nearness": vars(examination.nearness),
+        "correlations": _both(alike.names, alike.correlations),
         "risks": None if examination.risks is None else examination.risks.plain(),
         "shadows": [s.plain() for s in examination.shadows],
         "areas": {n: [level.plain() for level in up] for n, up in examination.areas.items()},
-        "own_scores": [{**vars(s), "values": dict(s.values)} for s in examination.own_scores],
-        "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
+        "sdmetrics": data(q),
     }
 
 
-def _numbers(table: np.ndarray) -> list[list[float | None]]:
-    return [[None if np.isnan(v) else float(v) for v in row] for row in table]
+def _both(names: Sequence[str], tables: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+    return {"columns": list(names), "real": data(tables[0]), "synthetic": data(tables[1])}

@@ -1,9 +1,8 @@
 """How close a synthetic table comes to the real one. For the steward alone: every figure here uses real rows."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import pi, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +10,20 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate import amounts, chart_data
 from synth.evaluate.amounts import Correlation, GroupMean, Implausible
-from synth.evaluate.association import cramers_v, shares_of, tv
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.column_numbers import ColumnNumbers, numbers
-from synth.evaluate.joint_scores import scored
+from synth.evaluate.distances import Codes, Weighted, apart, cramers_v, joint, scored, shares_of, tv, weighted
 from synth.evaluate.quality import Quality, measure, unscored
-from synth.evaluate.read_sample import Sample, read
+from synth.evaluate.read_sample import Sample, opened
 from synth.evaluate.verdict import Measured, mean
-from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
-from synth.schema.dataset import check_schema
 from synth.schema.grouping import Groups
 from synth.schema.table import Column, Schema
 
 STEWARD_ONLY = "For the steward only: compares with the real rows. Not for release."
-Codes = Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OneWay:
     """Shares of one column's groups in both tables, each (m,), and their total variation distance.
 
@@ -154,15 +149,16 @@ class Comparison:
         Errors: UsageError for a name that was not compared, or a label that is no group of its column.
         """
         a, b = (self._groups(n) for n in (first, second))
-        retained = self._rows(where)
-        real, synthetic = (_joint(c[first][k], c[second][k], a, b) for c, k in zip(self.codes, retained, strict=True))
+        retained, sizes = self._rows(where), (len(a.labels), len(b.labels))
+        counts = [joint(c, (first, second), sizes, rows=k) for c, k in zip(self.codes, retained, strict=True)]
+        real, synthetic = (c / max(float(c.sum()), 1e-300) for c in counts)
         return TwoWay(
             rows=a.labels,
             columns=b.labels,
             real=real,
             synthetic=synthetic,
             distance=tv(real, synthetic),
-            used=_counted(retained),
+            used=(int(counts[0].sum()), int(counts[1].sum())),
         )
 
     def within(self, column: str, group: str) -> list[OneWay]:
@@ -171,13 +167,9 @@ class Comparison:
         Errors: as ``two_way``.
         """
         retained = self._rows((column, group))
-        results = [
-            _coarse(
-                n, self.groups[n], self.one_way[n].kind, [c[n][k] for c, k in zip(self.codes, retained, strict=True)]
-            )
-            for n in self.columns
-            if n != column
-        ]
+        kinds = {n: "bars" if self.one_way[n].kind == "bars" else "groups" for n in self.columns if n != column}
+        both = list(zip(self.codes, retained, strict=True))
+        results = [_shares(n, kind, self.groups[n], [c[n][k] for c, k in both]) for n, kind in kinds.items()]
         return sorted(results, key=lambda o: -o.distance)
 
     def few(self, name: str, most: int | None) -> list[np.ndarray]:
@@ -210,6 +202,45 @@ class Comparison:
         return [c[where[0]] == labels.index(where[1]) for c in self.codes]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Subgroup:
+    """One group: its share of both tables, the mean distance of the other columns within it, and that by chance."""
+
+    column: str
+    group: str = field(repr=False)
+    real_rows: int = field(repr=False)
+    real_share: float = field(repr=False)
+    synthetic_share: float = field(repr=False)
+    distance: float | None = field(repr=False)
+    by_chance: float | None = field(repr=False)
+
+
+def subgroups(comparison: Comparison, columns: Sequence[str]) -> list[Subgroup]:
+    """Every group of these columns that the real rows have, the smallest first within its column."""
+    sizes, out = {n: len(g.labels) for n, g in comparison.groups.items()}, list[Subgroup]()
+    for name in (n for n in columns if sizes[n] > 1):
+        real, made = (joint(c, [name], [sizes[name]]) for c in comparison.codes)
+        others = [n for n in comparison.columns if n != name]
+        tables = [[joint(c, [name, o], [sizes[name], sizes[o]]) for c in comparison.codes] for o in others]
+        found = []
+        for i in np.flatnonzero(real):
+            off = [apart(a[i], b[i]) for a, b in tables] if made[i] else []
+            distance, chance = (float(np.mean(v)) for v in zip(*off, strict=True)) if off else (None, None)
+            found.append(
+                Subgroup(
+                    column=name,
+                    group=comparison.groups[name].labels[i],
+                    real_rows=int(real[i]),
+                    real_share=int(real[i]) / int(real.sum()),
+                    synthetic_share=int(made[i]) / int(made.sum()),
+                    distance=distance,
+                    by_chance=chance,
+                )
+            )
+        out += sorted(found, key=lambda s: s.real_rows)
+    return out
+
+
 def compare(
     real: str | Path,
     synthetic: str | Path,
@@ -231,16 +262,11 @@ def compare(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    check_schema(schema)
     for limit, name in ((max_rows, "max_rows"), (quality_rows, "quality_rows")):
         if limit < 1:
             raise UsageError(f"{name} {limit}: at least 1 row is needed")
-    measured = schema.measured()
-    if not measured:
-        raise UsageError("every column is an identifier; there is nothing to compare")
     rng = np.random.default_rng(seed)
-    ours = read(real, schema, limit=max_rows, rng=rng)
-    theirs = read(synthetic, schema, limit=max_rows, rng=rng, synthetic=True)
+    ours, theirs = opened(real, synthetic, schema, limit=max_rows, rng=rng)
     return compare_samples(ours, theirs, quality_rows=quality_rows if quality else None, rng=rng, weight=schema.weight)
 
 
@@ -291,60 +317,33 @@ def compare_samples(
 
 def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray) -> OneWay:
     groups = grouping.fine(column, real if not column.is_numeric else np.concatenate([real, synthetic]))
-    shares = [shares_of(groups.take(p), len(groups.labels)) for p in (real, synthetic)]
     kind = "bars" if groups.edges is None else "dates" if column.type == "datetime" else "histogram"
-    return OneWay(
-        column=name,
-        kind=kind,
-        labels=groups.labels,
-        edges=groups.edges,
-        real=shares[0],
-        synthetic=shares[1],
-        distance=tv(*shares),
-        numbers=numbers(name, column, groups, real, synthetic),
-    )
+    made = _shares(name, kind, groups, [groups.take(p) for p in (real, synthetic)])
+    return replace(made, edges=groups.edges, numbers=numbers(name, column, groups, real, synthetic))
 
 
-def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> OneWay:
+def _shares(name: str, kind: str, groups: Groups, codes: Sequence[np.ndarray]) -> OneWay:
     """A column's shares in groups that were formed before, all of them shown one by one."""
     real, synthetic = (shares_of(c, len(groups.labels)) for c in codes)
-    return OneWay(
-        column=name,
-        kind="bars" if kind == "bars" else "groups",
-        labels=groups.labels,
-        edges=None,
-        real=real,
-        synthetic=synthetic,
-        distance=tv(real, synthetic),
-    )
-
-
-def _counted(retained: list[np.ndarray]) -> tuple[int, int]:
-    return int(retained[0].sum()), int(retained[1].sum())
+    off = tv(real, synthetic)
+    return OneWay(name, kind, groups.labels, edges=None, real=real, synthetic=synthetic, distance=off)
 
 
 def _pairs(
     groups: Mapping[str, Groups], codes: tuple[Codes, ...]
 ) -> tuple[np.ndarray, float, tuple[np.ndarray, np.ndarray]]:
     """Distances (d, d) of all joint tables, their mean by chance, and associations (d, d) in both tables."""
-    names = list(groups)
+    names, sizes = list(groups), [len(g.labels) for g in groups.values()]
     out, chance = np.zeros((len(names), len(names))), []
     alike = (np.eye(len(names)), np.eye(len(names)))
-    sizes = [len(next(iter(c.values()))) for c in codes]
-    spread = sqrt(2 / pi * sum(1 / n for n in sizes))
     for i, name in enumerate(names):
-        out[i, i] = tv(*(shares_of(c[name], len(groups[name].labels)) for c in codes))
+        out[i, i] = tv(*(shares_of(c[name], sizes[i]) for c in codes))
     for i, j in combinations(range(len(names)), 2):
-        a, b = names[i], names[j]
-        real, synthetic = (_joint(c[a], c[b], groups[a], groups[b]) for c in codes)
-        out[i, j] = out[j, i] = tv(real, synthetic)
-        for item, joint, size in zip(alike, (real, synthetic), sizes, strict=True):
-            item[i, j] = item[j, i] = cramers_v(joint, size)
-        # Mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
-        chance.append(0.5 * spread * float(np.sqrt(real * (1 - real)).sum()))
+        both = [joint(c, (names[i], names[j]), (sizes[i], sizes[j])) for c in codes]
+        distance, by_chance = apart(both[0], both[1])
+        out[i, j] = out[j, i] = distance
+        chance.append(by_chance)
+        for item, counts in zip(alike, both, strict=True):
+            rows = int(counts.sum())
+            item[i, j] = item[j, i] = cramers_v(counts / max(rows, 1), rows)
     return out, float(np.mean(chance)) if chance else 0.0, alike
-
-
-def _joint(first: np.ndarray, second: np.ndarray, a: Groups, b: Groups) -> np.ndarray:
-    shape = (len(a.labels), len(b.labels))
-    return shares_of(first * shape[1] + second, shape[0] * shape[1]).reshape(shape)

@@ -52,11 +52,11 @@ def from_release(evidence: Iterable[Evidence], card: Mapping[str, Any]) -> Verdi
 
     Privacy: released answers only.
     """
-    unfitted, lost = misfit_in_words(card.get("fit")) or "", _lost(card)
-    return Verdict.of((_use(e, lost=lost, fitted=not unfitted) for e in evidence), unsure=unfitted)
+    lost = _lost(card)
+    return Verdict.of((_use(e, lost) for e in evidence), unsure=misfit_in_words(card.get("fit")) or "")
 
 
-def _use(told: Evidence, *, lost: str, fitted: bool) -> Use | None:
+def _use(told: Evidence, lost: str) -> Use | None:
     if told.averages:
         rated = {
             n: (
@@ -66,17 +66,12 @@ def _use(told: Evidence, *, lost: str, fitted: bool) -> Use | None:
             for n, both in told.averages.items()
         }
         farthest = max((m for m, _ in told.averages.values()), key=lambda m: m.value)
-        return use_by_parts(told.name, rated, farthest=farthest, fitted=fitted)
+        return use_by_parts(told.name, rated, farthest)
     if (of := mean(told.tables)) is not None:
-        return use_of(told.name, of, use=told.use, fitted=fitted)
+        return use_of(told.name, of, told.use)
     lost = lost if told.name in JOINT else ""
-    return Use(
-        name=told.name,
-        use=told.use or USES[told.name],
-        level=NOT if lost else CARE,
-        why=lost or told.missing,
-        value=None,
-    )
+    level, use = NOT if lost else CARE, told.use or USES[told.name]
+    return Use(name=told.name, use=use, level=level, why=lost or told.missing, value=None)
 
 
 def _lost(card: Mapping[str, Any]) -> str:

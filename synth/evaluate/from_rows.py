@@ -4,7 +4,7 @@ Each use is judged by one figure of the comparison, beside what a second real sa
 among cells that are not empty.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import pi, sqrt
@@ -13,9 +13,8 @@ import numpy as np
 
 from synth.evaluate.column_numbers import versus
 from synth.evaluate.detection import TwoSample
-from synth.evaluate.fidelity import Comparison
-from synth.evaluate.joint_scores import scored
-from synth.evaluate.subgroups import Subgroup
+from synth.evaluate.distances import scored
+from synth.evaluate.fidelity import Comparison, Subgroup
 from synth.evaluate.utility import Utility
 from synth.evaluate.verdict import (
     AMOUNTS,
@@ -47,19 +46,17 @@ def from_rows(
     utility: Utility | None = None,
     two_sample: TwoSample | None = None,
     groups: Sequence[Subgroup] = (),
-    named: Callable[[bool], Iterable[Use]] = lambda _: (),
+    named: Iterable[Use] = (),
     fit: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Verdict:
     """The verdict on a comparison; what was not measured is not judged.
 
-    ``named``: verdicts on the uses that the schema names, given whether the fit reached its answers.
+    ``named``: verdicts on the uses that the schema names.
     ``fit``: how far the fit is from its answers, as the card has it; one that did not reach them is nowhere good.
 
     Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
     """
-    unfitted = misfit_in_words(fit) or ""
-    fitted = not unfitted
     three = _threes(comparison, seed)
     triples = mean(replace(m, independent=None) for m in three.values())
     # groups of people, each by its own rows: the tenth that is served worst decides
@@ -67,19 +64,19 @@ def from_rows(
     tenth = mean(Measured(value=g.distance or 0, second=g.by_chance or 0) for g in known[: max(1, len(known) // 10)])
     return Verdict.of(
         [
-            *named(fitted),
-            _columns(comparison, fitted=fitted),
-            _averages(comparison, fitted=fitted),
-            _group_means(comparison, fitted=fitted),
-            _correlations(comparison, fitted=fitted),
-            _implausible(comparison, fitted=fitted),
-            use_of("pairs", comparison.scored, fitted=fitted) if comparison.scored else None,
-            use_of("triples", triples, fitted=fitted) if triples else None,
-            use_of("subgroups", tenth, fitted=fitted) if tenth else None,
-            _predicted(utility, fitted=fitted),
-            _distinguished(two_sample, fitted=fitted),
+            *named,
+            _columns(comparison),
+            _averages(comparison),
+            _group_means(comparison),
+            _correlations(comparison),
+            _implausible(comparison),
+            use_of("pairs", comparison.scored) if comparison.scored else None,
+            use_of("triples", triples) if triples else None,
+            use_of("subgroups", tenth) if tenth else None,
+            _predicted(utility),
+            _distinguished(two_sample),
         ],
-        unsure=unfitted,
+        unsure=misfit_in_words(fit) or "",
         worst=_worst(comparison, three, known),
         triples_looked_at=len(three),
         reconciled=_reconciled(comparison, two_sample),
@@ -128,23 +125,23 @@ def of_column(comparison: Comparison, name: str, *, fitted: bool = True) -> str:
     return advice(average[::2] if average and LEVELS.index(average[0]) > LEVELS.index(shares[0]) else shares)
 
 
-def _columns(comparison: Comparison, *, fitted: bool) -> Use:
+def _columns(comparison: Comparison) -> Use:
     values, seconds = zip(*(_score(comparison, n) for n in comparison.columns), strict=True)
     but = {n: o.numbers.unserved for n, o in comparison.one_way.items() if o.numbers is not None and o.numbers.unserved}
     of = Measured(value=float(np.mean(values)), second=float(np.mean(seconds)))
-    return use_of("columns", of, fitted=fitted, but=but)
+    return use_of("columns", of, but=but)
 
 
-def _averages(comparison: Comparison, *, fitted: bool) -> Use | None:
+def _averages(comparison: Comparison) -> Use | None:
     """Means and spreads of numbers, each by itself: good where all of them are."""
     known = [o.numbers for o in comparison.one_way.values() if o.numbers is not None and o.numbers.average]
     known.sort(key=lambda c: -(c.mean_off or 0.0))
     farthest = Measured(value=known[0].mean_off or 0.0, second=known[0].by_chance_mean) if known else Measured(value=0)
     rated = {c.column: c.average for c in known if c.average}
-    return use_by_parts("averages", rated, farthest=farthest, fitted=fitted)
+    return use_by_parts("averages", rated, farthest)
 
 
-def _group_means(comparison: Comparison, *, fitted: bool) -> Use | None:
+def _group_means(comparison: Comparison) -> Use | None:
     """A number's means by group, each by itself: good where all of them are."""
     groups = comparison.group_means
     rated = {
@@ -155,27 +152,27 @@ def _group_means(comparison: Comparison, *, fitted: bool) -> Use | None:
         for g in groups
     }
     farthest = Measured(value=groups[0].off, second=groups[0].second) if groups else Measured(value=0)
-    return use_by_parts("group_means", rated, farthest=farthest, fitted=fitted)
+    return use_by_parts("group_means", rated, farthest)
 
 
-def _correlations(comparison: Comparison, *, fitted: bool) -> Use | None:
+def _correlations(comparison: Comparison) -> Use | None:
     if (farthest := comparison.correlation) is None:
         return None
     real, synthetic = farthest.value
     part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
-    return _alone("correlations", Measured(value=farthest.off, second=farthest.second), part, fitted=fitted)
+    return _alone("correlations", Measured(value=farthest.off, second=farthest.second), part)
 
 
-def _implausible(comparison: Comparison, *, fitted: bool) -> Use | None:
+def _implausible(comparison: Comparison) -> Use | None:
     if (seen := comparison.implausible) is None:
         return None
     part = f"{seen.rule}: make it a rule?" if seen.rule else ""
-    return _alone("implausible", Measured(value=seen.share, second=seen.second), part, fitted=fitted)
+    return _alone("implausible", Measured(value=seen.share, second=seen.second), part)
 
 
-def _alone(name: str, of: Measured, part: str, *, fitted: bool) -> Use:
+def _alone(name: str, of: Measured, part: str) -> Use:
     """A use by one figure; ``part``: where it is farthest off, told where the use is not good."""
-    use = use_of(name, of, fitted=fitted)
+    use = use_of(name, of)
     return use.model_copy(update={"parts": (part,)}) if part and use.level != GOOD else use
 
 
@@ -189,12 +186,12 @@ def _threes(comparison: Comparison, seed: int) -> dict[tuple[str, ...], Measured
     return {names: scored(names, (CELLS,) * 3, (real, synthetic), comparison.filled) for names in chosen}
 
 
-def _predicted(utility: Utility | None, *, fitted: bool) -> Use | None:
+def _predicted(utility: Utility | None) -> Use | None:
     """A model's first score that is there for both tables; None where real rows themselves predict nothing."""
     for score in utility.scores if utility is not None else ():
         if score.synthetic is None or score.real is None or not score.higher_is_better:
             continue
-        rating = rate_score(score.name, score.synthetic, score.real, floor=score.floor, fitted=fitted)
+        rating = rate_score(score.name, score.synthetic, score.real, floor=score.floor)
         if rating is None or utility is None:
             return None
         return Use(
@@ -208,11 +205,10 @@ def _predicted(utility: Utility | None, *, fitted: bool) -> Use | None:
     return None
 
 
-def _distinguished(two_sample: TwoSample | None, *, fitted: bool) -> Use | None:
+def _distinguished(two_sample: TwoSample | None) -> Use | None:
     if two_sample is None:
         return None
-    use = use_of("detection", Measured(value=two_sample.auc), digits=2, fitted=fitted)
-    return use.model_copy(update={"second": 0.5})
+    return use_of("detection", Measured(value=two_sample.auc), digits=2, second=0.5)
 
 
 def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:

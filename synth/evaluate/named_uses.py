@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate.distances import scored
 from synth.evaluate.fidelity import Comparison
-from synth.evaluate.joint_scores import scored
 from synth.evaluate.read_sample import Sample
-from synth.evaluate.verdict import Measured, Use, mean, use_of
+from synth.evaluate.verdict import CARE, Measured, Use, mean, use_of
 from synth.pipeline.uses import positive_of
 from synth.schema import uses as named
 from synth.schema.table import CATEGORICAL, Schema
@@ -46,27 +46,25 @@ class Coefficient:
         )
 
 
-def judged(
-    schema: Schema, comparison: Comparison, real: Sample, synthetic: Sample, *, fitted: bool = True
-) -> Iterator[Use]:
+def judged(schema: Schema, comparison: Comparison, real: Sample, synthetic: Sample) -> Iterator[Use]:
     """A verdict on each use of the schema, in its words; what trained models predict is judged elsewhere.
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
     for use in schema.uses or ():
         if isinstance(use, named.RegressionUse):
-            yield _regression(schema, use, real, synthetic, fitted=fitted)
+            yield _regression(schema, use, real, synthetic)
         elif isinstance(use, named.ColumnsUse):
-            yield _tables("columns", use, [_table(comparison, (n,)) for n in use.columns], fitted=fitted)
+            yield _tables("columns", use, [_table(comparison, (n,)) for n in use.columns])
         elif use.tables:
             kind = "triples" if max(len(t) for t in use.tables) > 2 else "pairs"
-            yield _tables(kind, use, [_table(comparison, t) for t in use.tables], fitted=fitted)
+            yield _tables(kind, use, [_table(comparison, t) for t in use.tables])
 
 
-def _tables(kind: str, use: named.Use, tables: Sequence[Measured], *, fitted: bool) -> Use:
+def _tables(kind: str, use: named.Use, tables: Sequence[Measured]) -> Use:
     whole = mean(tables)
     assert whole is not None
-    return use_of(kind, whole, use=f"named: {use.words}", fitted=fitted)
+    return use_of(kind, whole, f"named: {use.words}")
 
 
 def _table(comparison: Comparison, names: tuple[str, ...]) -> Measured:
@@ -117,28 +115,23 @@ def coefficients(
     ]
 
 
-def _regression(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample, *, fitted: bool) -> Use:
+def _regression(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample) -> Use:
     try:
         each = coefficients(asked(schema, use), real.positions, synthetic.positions)
     except CANNOT:
         each = []
-    return judged_by(use.words, each, fitted=fitted)
+    return judged_by(use.words, each)
 
 
-def judged_by(words: str, each: Sequence[Coefficient], *, fitted: bool = True) -> Use:
-    """The verdict on a regression by its coefficients; ``fitted``: whether the model agrees with what was counted.
+def judged_by(words: str, each: Sequence[Coefficient]) -> Use:
+    """The verdict on a regression by its coefficients.
 
     Privacy: as private as the coefficients.
     """
     off = [(c.synthetic - c.real) / c.error for c in each if c.error > 0]
     if not off:
-        return Use(
-            name="regression",
-            use=f"named: {words}",
-            level="usable with care for",
-            why="it cannot be fitted to the rows",
-            value=None,
-        )
+        why = "it cannot be fitted to the rows"
+        return Use(name="regression", use=f"named: {words}", level=CARE, why=why, value=None)
     of = Measured(value=float(np.sqrt(np.mean(np.square(off)))), second=BY_CHANCE)
     parts = [c.in_words for c in each]
-    return use_of("regression", of, use=f"named: {words}", digits=2, fitted=fitted, parts=parts)
+    return use_of("regression", of, f"named: {words}", digits=2, parts=parts)

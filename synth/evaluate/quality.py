@@ -1,20 +1,28 @@
-"""SDMetrics' quality and diagnostic reports, on a stated subsample. For the steward alone: it uses real rows."""
+"""SDMetrics' quality and diagnostic reports, on a stated subsample, of related tables by table and by relation.
+
+For the steward alone: they use real rows.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import UsageError, need
-from synth.evaluate.read_sample import values
+from synth.evaluate.read_sample import some, values
+from synth.schema.dataset import Dataset
 from synth.schema.table import Column
+from synth.sources.rows.forest import Forest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLE = "table"
 MAX_COLUMNS = 60  # columns scored; pairs grow with their square
+ROWS = 5_000  # of a related table that are scored; its roots with everything below them
+MOST_COLUMNS = 30  # of a related table: pairs across two tables grow with their product
+OWN, ABOVE = "\0row", "\0parent"  # numbers of a row and of its parent; no column has such a name
 FEW = 500  # categories of a column; with more, tables of pairs no longer fit in a reasonable time
 
 
@@ -50,10 +58,12 @@ def measure(
 
     **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    retained = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:most])
+    retained = _scorable(columns, most)
     if not retained or unscored() is not None:
         return None
-    frames = [_frame(t, retained, rows=rows, rng=rng) for t in (real, synthetic)]
+    sizes = [len(t[next(iter(retained))]) for t in (real, synthetic)]
+    kept = [slice(None) if n <= rows else some(n, rows, rng) for n in sizes]
+    frames = [_frame(t, retained, k) for t, k in zip((real, synthetic), kept, strict=True)]
     report, diagnostic = reports({TABLE: frames[0]}, {TABLE: frames[1]}, {"tables": {TABLE: sdtypes(retained)}})
     properties = scores(report)
     shapes = report.get_details("Column Shapes", table_name=TABLE)
@@ -109,14 +119,14 @@ def scores(report: Any) -> dict[str, float]:
     return {str(name): float(score) for name, score in result if score == score}
 
 
-def _frame(
-    table: Mapping[str, np.ndarray], columns: Mapping[str, Column], *, rows: int, rng: np.random.Generator
-) -> "pd.DataFrame":
+def _scorable(columns: Mapping[str, Column], most: int) -> dict[str, Column]:
+    return dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:most])
+
+
+def _frame(table: Mapping[str, np.ndarray], columns: Mapping[str, Column], rows: Any = slice(None)) -> "pd.DataFrame":
     import pandas as pd
 
-    size = len(table[next(iter(columns))])
-    retained = np.arange(size) if size <= rows else np.sort(rng.choice(size, size=rows, replace=False))
-    return pd.DataFrame({n: cells(c, table[n][retained]) for n, c in columns.items()})
+    return pd.DataFrame({n: cells(c, table[n][rows]) for n, c in columns.items()})
 
 
 def cells(column: Column, positions: np.ndarray) -> np.ndarray:
@@ -128,3 +138,97 @@ def cells(column: Column, positions: np.ndarray) -> np.ndarray:
         names = [*(column.categories or ()), *(f"missing {i}" for i in range(len(column.missing_codes)))]
         return np.array(names, dtype=object)[positions]
     return values(column, positions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelatedQuality:
+    """Scores from 0 to 1, 1 the best; None where a property has none.
+
+    ``properties``: of the quality report; ``diagnostic``: of the other one. ``tables``: by table its column shapes and
+    column pair trends; ``relations``: by child and parent the cardinality, of numbers of children, and the intertable
+    trends, of pairs of columns across. ``rows``: real and synthetic ones used, by table. ``left_out``: TABLE.COLUMN of
+    too many categories, and those beyond the first ``MOST_COLUMNS`` of a table.
+    """
+
+    score: float = field(repr=False)
+    properties: Mapping[str, float] = field(repr=False)
+    diagnostic: Mapping[str, float] = field(repr=False)
+    tables: Mapping[str, tuple[float | None, float | None]] = field(repr=False)
+    relations: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(repr=False)
+    rows: Mapping[str, tuple[int, int]] = field(repr=False)
+    left_out: tuple[str, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data: for the steward alone."""
+        between = {f"{child} of {parent}": both for (child, parent), both in self.relations.items()}
+        return {**asdict(self), "relations": between}
+
+
+def measure_related(real: Forest, synthetic: Forest, schema: Dataset, *, rows: int = ROWS) -> RelatedQuality | None:
+    """The reports' scores on so many roots that no table has more than about ``rows`` rows; None without SDMetrics.
+
+    **Source**: ``sdmetrics.reports.QualityReport``, ``DiagnosticReport``.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    retained = {t: _scorable(schema.tables[t].measured(), MOST_COLUMNS) for t in schema.downwards}
+    if unscored() is not None or not all(f.num_roots for f in (real, synthetic)):
+        return None
+    rng = np.random.default_rng(0)
+    ours, theirs = (_frames(_some(f, rows, rng), retained) for f in (real, synthetic))
+    if not all(len(f) for f in (*ours.values(), *theirs.values())):
+        return None
+    quality, diagnostic = reports(ours, theirs, _metadata(schema, retained))
+    details = {n: quality.get_details(n) for n in ("Column Shapes", "Column Pair Trends")}
+    of_keys = {n: quality.get_details(n) for n in ("Cardinality", "Intertable Trends")}
+    return RelatedQuality(
+        score=float(quality.get_score()),
+        properties=scores(quality),
+        diagnostic=scores(diagnostic),
+        tables={t: _both(d[d["Table"] == t] for d in details.values()) for t in schema.downwards},
+        relations={
+            (k.child, k.parent): _both(d[d["Child Table"] == k.child] for d in of_keys.values()) for k in schema.keys
+        },
+        rows={t: (len(ours[t]), len(theirs[t])) for t in schema.downwards},
+        left_out=tuple(
+            f"{t}.{n}" for t in schema.downwards for n in schema.tables[t].measured() if n not in retained[t]
+        ),
+    )
+
+
+def _some(forest: Forest, rows: int, rng: np.random.Generator) -> Forest:
+    """Whole trees of roots drawn without replacement, so many that the longest table has about ``rows`` rows."""
+    longest = max(len(branch.parts) for branch in forest.values())
+    wanted = max(int(forest.num_roots * min(rows / max(longest, 1), 1.0)), 1)
+    return forest.of_roots(np.sort(rng.choice(forest.num_roots, size=wanted, replace=False)))
+
+
+def _frames(forest: Forest, retained: Mapping[str, Mapping[str, Column]]) -> dict[str, "pd.DataFrame"]:
+    return {
+        t: _frame(forest[t].columns, columns).assign(**{OWN: np.arange(len(forest[t].parent)), ABOVE: forest[t].parent})
+        for t, columns in retained.items()
+    }
+
+
+def _metadata(schema: Dataset, retained: Mapping[str, Mapping[str, Column]]) -> dict[str, Any]:
+    keys = {OWN: {"sdtype": "id"}, ABOVE: {"sdtype": "id"}}
+    tables = {
+        name: {"primary_key": OWN, "columns": {**keys, **sdtypes(columns)["columns"]}}
+        for name, columns in retained.items()
+    }
+    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    relationships = [dict(zip(names, (k.parent, OWN, k.child, ABOVE), strict=True)) for k in schema.keys]
+    return {"tables": tables, "relationships": relationships}
+
+
+def _both(details: Any) -> tuple[float | None, float | None]:
+    """The mean score of each, as the report takes it; None where there is none."""
+    first, second = (_mean(d) for d in details)
+    return first, second
+
+
+def _mean(details: "pd.DataFrame") -> float | None:
+    if "Meets Threshold?" in details:
+        details = details[details["Meets Threshold?"].astype("boolean").fillna(False)]
+    values = details["Score"].astype(float).dropna()
+    return float(values.mean()) if len(values) else None

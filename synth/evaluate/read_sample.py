@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from synth.errors import UsageError
 from synth.schema import codec
 from synth.schema.dataset import Dataset
+from synth.schema.given import check_schema
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -87,6 +89,21 @@ def read(
     retained = None if table.num_rows <= limit else some(table.num_rows, limit, rng)
     encoded = codec.encode(table, schema, Seeded(rng), rows=retained)
     return Sample(columns=measured, positions=encoded.positions, rows=table.num_rows)
+
+
+def opened(
+    real: str | Path | pd.DataFrame,
+    synthetic: str | Path | pd.DataFrame,
+    schema: Schema,
+    *,
+    limit: int,
+    rng: np.random.Generator,
+) -> tuple[Sample, Sample]:
+    """Both tables, as ``read``. Errors: InputError; UsageError for a schema of identifiers."""
+    check_schema(schema)
+    if not schema.measured():
+        raise UsageError("every column is an identifier; there is nothing to compare")
+    return read(real, schema, limit=limit, rng=rng), read(synthetic, schema, limit=limit, rng=rng, synthetic=True)
 
 
 def some(total: int, wanted: int, rng: np.random.Generator) -> np.ndarray:

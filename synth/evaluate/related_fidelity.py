@@ -13,11 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from synth.evaluate import named_uses
-from synth.evaluate.association import shares_of, tv
+from synth.evaluate import data, named_uses
+from synth.evaluate.distances import Codes, compared, joint, shares_of, tv
+from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import STEWARD_ONLY
-from synth.evaluate.read_sample import forest
-from synth.evaluate.related_quality import RelatedQuality, measure
+from synth.evaluate.quality import RelatedQuality, measure_related
+from synth.evaluate.read_sample import Sample, forest
+from synth.evaluate.risks import Risks
+from synth.evaluate.risks import measure as attack
 from synth.evaluate.verdict import DISTANCES, WORSE, Measured, Verdict, mean, rate, use_of
 from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
@@ -27,6 +30,7 @@ from synth.schema.dataset import Dataset, number_of
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
 from synth.sources.rows.forest import Forest
+from synth.verified.language import joined
 
 STEP = 1 << 18  # rows or pairs looked at at a time
 AGAIN, MOST_AGAIN = 4, 4_000_000  # times that roots are drawn again; fewer where there are more rows in all
@@ -159,7 +163,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset, *, scored:
         pairs={about: item for about, item in pairs.items() if item},
         named={words: item for words, item in _named(both, schema) if item},
         regressions={u.words: _regression(both, schema, u) for u in schema.uses or () if u.kind == "regression"},
-        quality=measure(real, synthetic, schema) if scored else None,
+        quality=measure_related(real, synthetic, schema) if scored else None,
     )
 
 
@@ -218,16 +222,16 @@ def _marked(forest: Forest, root: str) -> Forest:
 
 
 def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> ChildCounts:
-    shares = [shares_of(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
-    result = _columns(both[0], parent, "rows", [name, row])
+    ours, theirs = (_columns(f, parent, "rows", c) for f, c in zip(both, ([name, row], [name]), strict=True))
+    real, synthetic = (shares_of(c[name], most + 1) for c in (ours, theirs))
     return ChildCounts(
         child=child,
         parent=parent,
-        real=shares[0],
-        synthetic=shares[1],
-        distance=tv(*shares),
-        by_chance=_by_chance(result[name], most + 1, _drawn_again(result[row])),
+        real=real,
+        synthetic=synthetic,
+        distance=tv(real, synthetic),
+        by_chance=_by_chance(ours, [name], [most + 1], _drawn_again(ours[row])),
     )
 
 
@@ -238,10 +242,10 @@ def _drawn_again(roots: np.ndarray) -> list[np.ndarray]:
     return [np.bincount(rng.integers(0, size, size), minlength=size)[roots] for _ in range(times)]
 
 
-def _by_chance(codes: np.ndarray, size: int, again: Sequence[np.ndarray]) -> float:
+def _by_chance(codes: Codes, names: Sequence[str], sizes: Sequence[int], again: Sequence[np.ndarray]) -> float:
     """The mean distance of two real samples: roots drawn again are off the first by one sample's chance, not by two."""
-    real = shares_of(codes, size)
-    off = [tv(real, shares_of(codes, size, w)) for w in again]
+    real, *others = (joint(codes, names, sizes, weights=w) for w in (None, *again))
+    off = [tv(real / max(real.sum(), 1e-300), w / max(w.sum(), 1e-300)) for w in others]
     return float(np.sqrt(2) * np.mean(off))
 
 
@@ -259,19 +263,16 @@ def _pairs(
     groups = {c: _groups(schema, c, results) for c in columns}
     codes = [{c: groups[c].take(f[c]).astype(np.int64) for c in columns} for f in results]
     again = _drawn_again(results[0][row])
-    for first, second in names:
-        size = len(groups[second].labels)
-        shape = (len(groups[first].labels), size)
-        both_codes = [c[first] * size + c[second] for c in codes]
-        real, made = (shares_of(c, shape[0] * size).reshape(shape) for c in both_codes)
-        alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
+    for pair in names:
+        sizes = [len(groups[c].labels) for c in pair]
+        of = compared(*(joint(c, pair, sizes) for c in codes))
         yield PairDistance(
             about=about,
-            first=_label(first),
-            second=_label(second),
-            distance=tv(real, made),
-            by_chance=_by_chance(both_codes[0], shape[0] * size, again),
-            independent=tv(real, alone),
+            first=_label(pair[0]),
+            second=_label(pair[1]),
+            distance=of.value,
+            by_chance=_by_chance(codes[0], pair, sizes, again),
+            independent=of.independent or 0.0,
         )
 
 
@@ -294,33 +295,39 @@ def _label(name: str) -> str:
 
 def plain(across: Across) -> dict[str, object]:
     """The comparison as JSON data: for the steward alone."""
+
+    def line(one: ChildCounts | PairDistance) -> dict[str, object]:
+        named = {"by_chance": "second_real_sample"}
+        return {named.get(n, n): v for n, v in data(one).items() if n != "about"}
+
     return {
         "marking": across.marking,
         "verdict": across.verdict.plain(),
         "sdmetrics": None if across.quality is None else across.quality.plain(),
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in across.rows.items()},
-        "numbers of children": [
-            {
-                "child": n.child,
-                "parent": n.parent,
-                "real": n.real.tolist(),
-                "synthetic": n.synthetic.tolist(),
-                "distance": n.distance,
-                "second_real_sample": n.by_chance,
-            }
-            for n in across.numbers
-        ],
-        "pairs": {
-            a: [
-                {
-                    "first": p.first,
-                    "second": p.second,
-                    "distance": p.distance,
-                    "second_real_sample": p.by_chance,
-                    "independent": p.independent,
-                }
-                for p in pairs
-            ]
-            for a, pairs in across.pairs.items()
-        },
+        "numbers of children": [line(n) for n in across.numbers],
+        "pairs": {about: [line(p) for p in pairs] for about, pairs in across.pairs.items()},
     }
+
+
+def attacked(real: Forest, synthetic: Forest, schema: Dataset, *, limits: Limits) -> dict[str, Risks]:
+    """By child what attacks have on its rows with the columns of the tables above; none where a side has no row.
+
+    ``limits``: of rows, attacks and the seed. **Guarantee**: none; for the steward alone.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    out: dict[str, Risks] = {}
+    for key in schema.keys:
+        own, places = joined(schema, key.child)
+        rng = np.random.default_rng([limits.seed, len(out)])
+        ours, theirs = (_sample(forest.rows(key.child, places), own.columns) for forest in (real, synthetic))
+        reported = attack(ours, theirs, test=None, known=[], rng=rng, attacks=limits.attacks, rows=limits.attacked)
+        if reported is not None:
+            out[key.child] = reported
+    return out
+
+
+def _sample(rows: Mapping[str, np.ndarray], columns: Mapping) -> Sample:
+    size = len(next(iter(rows.values())))
+    return Sample(columns=columns, positions=rows, rows=size)

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.evaluate.association import shares_of, tv
+from synth.evaluate.distances import shares_of, tv
 from synth.evaluate.read_sample import Sample
 
 DENSE = 1 << 22  # cells of a joint table that is counted whole; a larger one is counted where it has rows

@@ -65,6 +65,22 @@ def _split(real: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
     return real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
 
 
+def _guesses(
+    trained: Sequence[Sample], held: Sample, names: list[str], goals: Sequence[np.ndarray], kind: str, **how: Any
+) -> list[Any]:
+    """Fitted boosted trees and the features of the test rows; None where the goal does not vary, or is not known.
+
+    ``goals``: of each the values or classes (used,), NaN where there is none.
+    """
+    out = []
+    for train, goal in zip(trained, goals, strict=False):
+        known = np.flatnonzero(~np.isnan(goal))
+        (x, z), marks = for_trees([train.take(known), held], names, base=trained[1])
+        several = len(known) > 1 and (kind == "regressor" or len(np.unique(goal)) > 1)
+        out.append((boosted(kind, marks, **how).fit(x, goal[known]), z) if several else None)
+    return out
+
+
 def _regression(trained: Sequence[Sample], held: Sample, names: list[str], target: str) -> list[UtilityScore]:
     from sklearn.metrics import mean_absolute_error, r2_score
 
@@ -72,12 +88,8 @@ def _regression(trained: Sequence[Sample], held: Sample, names: list[str], targe
     rows = ~np.isnan(truth)
     if not rows.any() or len(np.unique(trained[1].positions[target])) < 2:
         raise UsageError(f"`target={target}`: does not vary in the real rows; choose another column")
-    guesses = []
-    for train in trained:
-        goal = train.values(target)
-        known = np.flatnonzero(~np.isnan(goal))
-        (x, z), marks = for_trees([train.take(known), held], names, base=trained[1])
-        guesses.append(boosted("regressor", marks).fit(x, goal[known]).predict(z)[rows] if len(known) > 1 else None)
+    models = _guesses(trained, held, names, [t.values(target) for t in trained], "regressor")
+    guesses = [None if m is None else m[0].predict(m[1])[rows] for m in models]
     kinds = (("r2", "R², boosted trees", True, r2_score), ("mae", "mean absolute error", False, mean_absolute_error))
     return [
         _score(name, label, better, [g if g is None else measure(truth[rows], g) for g in guesses])
@@ -118,15 +130,11 @@ def _binary(trained: Sequence[Sample], held: Sample, names: list[str], labels: l
     areas: list[float | None] = []
     f1: list[float] = []
     both = len(np.unique(labels[3])) == 2  # without both classes among the test rows there is no area
-    for train, label in zip(trained, labels, strict=False):
-        if len(np.unique(label)) < 2:
-            areas.append(0.5 if both else None)
-            f1.append(float(f1_score(labels[3], np.full(held.used, label[0]), zero_division=0)))
-            continue
-        (x, z), marks = for_trees([train, held], names, base=trained[1])
-        chance = boosted("classifier", marks).fit(x, label).predict_proba(z)[:, 1]
+    for train, label, model in zip(trained, labels, _guesses(trained, held, names, labels, "classifier"), strict=False):
+        guess = np.full(held.used, label[0]) if model is None else _logistic(train, held, names, label)
+        chance = np.zeros(held.used) if model is None else model[0].predict_proba(model[1])[:, 1]
         areas.append(roc_auc_score(labels[3], chance) if both else None)
-        f1.append(float(f1_score(labels[3], _logistic(train, held, names, label), zero_division=0)))
+        f1.append(float(f1_score(labels[3], guess, zero_division=0)))
     return [
         _score("auc", "area under ROC, boosted trees", True, areas),
         _score("logreg_f1", "F1, logistic regression", True, f1),
@@ -150,12 +158,10 @@ def _logistic(train: Sample, held: Sample, names: list[str], label: np.ndarray) 
 def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[UtilityScore]:
     from sklearn.metrics import accuracy_score, f1_score
 
-    guesses = []
-    for train, label in zip(trained, labels, strict=False):
-        (x, z), marks = for_trees([train, held], names, base=trained[1])
-        varied = len(np.unique(label)) > 1
-        fitted = boosted("classifier", marks, iterations=30).fit(x, label) if varied else None
-        guesses.append(fitted.predict(z) if fitted is not None else np.full(held.used, label[0]))
+    models = _guesses(trained, held, names, labels, "classifier", iterations=30)
+    guesses = [
+        np.full(held.used, g[0]) if m is None else m[0].predict(m[1]) for m, g in zip(models, labels, strict=False)
+    ]
     return [
         _score("accuracy", "accuracy, boosted trees", True, [accuracy_score(labels[3], g) for g in guesses]),
         _score("macro_f1", "F1, mean over classes", True, [f1_score(labels[3], g, average="macro") for g in guesses]),

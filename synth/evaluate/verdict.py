@@ -246,8 +246,9 @@ class Verdict:
     reconciled: str = field(repr=False, default="")
 
     @classmethod
-    def of(cls, uses: Iterable[Use | None], **more: Any) -> "Verdict":
-        """Of the uses that there are, by their levels, in their order within one; none above what it is built on.
+    def of(cls, uses: Iterable[Use | None], *, unsure: str = "", **more: Any) -> "Verdict":
+        """Of the uses that there are, by their levels, in their order within one; none above what it is built on, and
+        none good where something speaks against all.
 
         >>> both = {"columns": NOT, "pairs": GOOD}.items()
         >>> low, high = (Use(name=n, use=n, level=v, why="", value=None) for n, v in both)
@@ -255,12 +256,13 @@ class Verdict:
         ['not for', 'not for']
         """
         held: list[Use] = []
-        for use in (u for u in uses if u is not None):
+        for one in (u for u in uses if u is not None):
+            use = one.model_copy(update={"level": CARE, "why": UNFITTED}) if unsure and one.level == GOOD else one
             below = [u.level for u in held if u.name == BUILT_ON.get(use.name) and not u.use.startswith("named: ")]
             base = min(below, key=LEVELS.index, default=GOOD)
             capped = LEVELS.index(base) > LEVELS.index(use.level) and not use.use.startswith("named: ")
             held.append(use.model_copy(update={"level": base, "why": BASE}) if capped else use)
-        return cls(uses=tuple(sorted(held, key=lambda u: LEVELS.index(u.level))), **more)
+        return cls(uses=tuple(sorted(held, key=lambda u: LEVELS.index(u.level))), unsure=unsure, **more)
 
     @classmethod
     def read(cls, plain: Iterable[Mapping[str, Any]]) -> "Verdict":
@@ -381,16 +383,14 @@ def _beside(limit: Limit, value: float, second: float) -> tuple[str, str]:
     return NOT, CEILING if value <= care else BEYOND
 
 
-def rate_score(
-    name: str, value: float, real: float, *, floor: float | None = None, fitted: bool = True
-) -> tuple[str, str] | None:
+def rate_score(name: str, value: float, real: float, *, floor: float | None = None) -> tuple[str, str] | None:
     """The level of a trained model's score beside one trained on real rows; None where those predict nothing.
 
     ``floor``: of one trained on a second sample of the real rows.
     """
     value, real = round(value, 2), round(real, 2)
     lost, second = round(max(0.0, real - value), 2), max(0.0, real - (real if floor is None else round(floor, 2)))
-    level, why = rate(LIMITS["prediction"], lost, second=second, digits=2, fitted=fitted)
+    level, why = rate(LIMITS["prediction"], lost, second=second, digits=2)
     if name in GUESSING:
         skill = real - GUESSING[name]
         if skill < LITTLE_SKILL:
@@ -402,55 +402,32 @@ def rate_score(
 
 
 def use_of(
-    name: str,
-    of: Measured,
-    *,
-    use: str = "",
-    digits: int = 3,
-    fitted: bool = True,
-    but: Mapping[str, str] | None = None,
-    parts: Iterable[str] = (),
+    name: str, of: Measured, use: str = "", *, digits: int = 3, but: Mapping[str, str] | None = None, **more: Any
 ) -> Use:
     """The use that a figure decides. ``use``: in words, else ``USES``'s; ``but``: parts that it does not hold for, with
-    the reason of each; ``parts``: as of ``Use``."""
-    level, why = rate(LIMITS[name], **vars(of), digits=digits, fitted=fitted)
+    the reason of each; ``more``: further fields."""
+    level, why = rate(LIMITS[name], **vars(of), digits=digits)
     level, why = (CARE, PART) if but and level == GOOD else (level, why)
+    figures: dict[str, Any] = {
+        "value": of.value,
+        "second": of.second,
+        "independent": of.independent,
+        "at_most": of.low is not None,
+    }
     return Use(
-        name=name,
-        use=use or USES[name],
-        level=level,
-        why=why,
-        value=of.value,
-        second=of.second,
-        independent=of.independent,
-        at_most=of.low is not None,
-        but=_first(but or {}),
-        parts=tuple(parts),
+        **{"name": name, "use": use or USES[name], "level": level, "why": why, **figures, **more}, but=_first(but or {})
     )
 
 
-def use_by_parts(
-    name: str, rated: Mapping[str, tuple[str, str, str]], *, farthest: Measured, fitted: bool = True
-) -> Use | None:
+def use_by_parts(name: str, rated: Mapping[str, tuple[str, str, str]], farthest: Measured) -> Use | None:
     """A use of several parts, each with its level, what decided on it, and its figures in words: good where all are,
     not for where half of them are not; None without any. ``farthest``: of the part that is farthest off."""
-    of = {level: {n: said for n, (at, _why, said) in rated.items() if at == level} for level in LEVELS}
     if not rated:
         return None
-    level = NOT if of[NOT] and 2 * len(of[NOT]) >= len(rated) else CARE if of[NOT] or of[CARE] else GOOD
+    off, care = ({n: said for n, (at, _why, said) in rated.items() if at == level} for level in (NOT, CARE))
+    level = NOT if off and 2 * len(off) >= len(rated) else CARE if off or care else GOOD
     why = max(rated.values(), key=lambda r: (LEVELS.index(r[0]), r[1] != CEILING))[1]
-    unfitted = level == GOOD and not fitted
-    return Use(
-        name=name,
-        use=USES[name],
-        level=CARE if unfitted else level,
-        why=UNFITTED if unfitted else why,
-        value=farthest.value,
-        second=farthest.second,
-        at_most=farthest.low is not None,
-        but=_first(of[NOT]),
-        care=_first(of[CARE]),
-    )
+    return use_of(name, farthest, level=level, why=why, but=off, care=_first(care))
 
 
 def _first(parts: Mapping[str, str]) -> tuple[Part, ...]:

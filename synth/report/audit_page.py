@@ -2,8 +2,7 @@
 
 from math import exp, log10
 
-from synth.evaluate.audit.capacity import Capacity
-from synth.evaluate.audit.capacity_curves import Curves
+from synth.capacity.views import Capacity, Curves
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
 from synth.evaluate.audit.whole import Sight, WholeAudit

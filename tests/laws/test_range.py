@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from synth.evaluate.audit import RunParts, worst_pair
-from synth.evaluate.audit.runs import measure
+from synth.evaluate.audit.neighbours import worst_pair
+from synth.evaluate.audit.runs import RunParts, measure
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
 from synth.generators.method import with_options

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from synth.evaluate.audit import Pair, RunParts, claim_of, worst_pair
-from synth.evaluate.audit.neighbours import Positions, frame
-from synth.evaluate.audit.runs import Seen, measure, observed, outputs
+from synth.evaluate.audit.methods import claim_of
+from synth.evaluate.audit.neighbours import Pair, Positions, frame, worst_pair
+from synth.evaluate.audit.runs import RunParts, Seen, measure, observed, outputs
 from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
 from synth.generators.base import Run
@@ -292,7 +292,7 @@ SUSPECTS: dict[str, Callable[[bool], Suspect]] = {
 
 def findings(name: str, *, faulty: bool, confidence: float, draws: int | None = None) -> Any:
     """The audit of one suspect."""
-    from synth.evaluate.audit import compared
+    from synth.evaluate.audit.methods import compared
 
     suspect = SUSPECTS[name](faulty)
     with suspect.fault():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.evaluate.audit import audit_whole, chosen, standard
-from synth.evaluate.audit.whole_canaries import in_engine
+from synth.evaluate.audit.whole import audit_whole
+from synth.evaluate.audit.whole_canaries import chosen, in_engine, standard
 from synth.privacy.relation import Relation
 from tests.engines import spark
 from tests.planted.walks import once, reported_alike, uncovered
@@ -20,7 +20,7 @@ CERTAIN = ("numbers parsed as a batch", "an error that quotes a cell", "a cell t
 def test_every_fault_has_its_canary():
     assert set(CANARIES) == set(FAULTS)
     assert set(CANARIES.values()) <= {c.name for c in standard()}
-    assert any(c.max_rows > 1 and len(c.odd["person"]) > c.max_rows for c in standard())
+    assert any(c.max_rows > 1 and len(c.odd["table"]) > c.max_rows for c in standard())
 
 
 @pytest.mark.parametrize("name", CERTAIN)

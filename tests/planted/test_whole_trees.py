@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.evaluate.audit import audit_whole, chosen_trees, persons_canaries, trees
 from synth.evaluate.audit.canaries import one_run
+from synth.evaluate.audit.whole import audit_whole
+from synth.evaluate.audit.whole_canaries import chosen, persons_canaries, trees
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.mechanisms import linked
@@ -46,7 +47,7 @@ def heavy(question, rows):
 def test_noise_that_is_too_small_for_what_a_unit_moves_is_found(name):
     """The stated noise is a fortieth of what such counts need: every run tells it."""
     with swapped(linked, "exact", heavy):
-        result = audit_whole("mixture", draws=24, confidence=0.9, canaries=chosen_trees([name]))
+        result = audit_whole("mixture", draws=24, confidence=0.9, canaries=chosen([name], related=True))
     assert result.violated, result.in_words()
 
 
@@ -57,7 +58,7 @@ def test_a_word_about_persons_whose_own_values_differ_is_noticed():
         print(f"{len(np.unique(rows[PERSONS].positions['group']))} values")
         return link(schema, rows, noise)
 
-    canary = chosen_trees(["a person whose own values differ"])[0]
+    canary = chosen(["a person whose own values differ"], related=True)[0]
     with swapped(charge, "link", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
@@ -76,7 +77,7 @@ def test_one_run_with_planted_roots_finds_it_and_not_a_sound_product(method):
 
 
 def test_planted_roots_count_for_the_verdict_and_need_coins():
-    one = chosen_trees(["a root alone"])
+    one = chosen(["a root alone"], related=True)
     with pytest.raises(UsageError, match="add_remove"):
         audit_whole("mixture", relation="replace_one", canaries=one, planted=20)
     result = audit_whole("mixture", draws=24, confidence=0.9, canaries=one, planted=20)
@@ -92,7 +93,7 @@ def test_a_word_about_rows_without_a_parent_is_noticed():
         print(f"{(codes < 0).sum()} rows have no key")
         return RANKED(codes, draws)
 
-    canary = chosen_trees(["cells and keys that cannot be read"])[0]
+    canary = chosen(["cells and keys that cannot be read"], related=True)[0]
     with swapped(forest, "_ranked", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
@@ -100,7 +101,7 @@ def test_a_word_about_rows_without_a_parent_is_noticed():
 
 def test_an_audit_of_trees_is_of_the_whole_way(command):
     with pytest.raises(UsageError, match="no such canary"):
-        chosen_trees(["nobody"])
+        chosen(["nobody"], related=True)
     code, _, stderr = command("audit", "--related")
     assert (code, "add --whole" in stderr) == (2, True)
     code, _, stderr = command("audit", "--whole", "--related", "--method", "aim")

@@ -3,12 +3,10 @@
 import tempfile
 from pathlib import Path
 
-from synth.evaluate.audit import TreeCanary
 from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.whole_tables import placed
 from synth.generators.core import related_questions as scout
 from synth.privacy.relation import Relation
-from synth.schema import table as schemas
 from tests.planted.suspects import swapped
 
 
@@ -16,12 +14,11 @@ def once(canary, table) -> Observation:
     """What is asked twice of related tables follows noisy answers, and differs from run to run: here nothing does."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
-        several = isinstance(canary, TreeCanary)
         ticket = Ticket(
-            schema=canary.schema if several else schemas.parse(canary.facts),
+            schema=canary.schema,
             epsilon=1.0,
             delta=1e-5,
-            method="mixture" if several or canary.prior else "independent",
+            method="mixture" if canary.tree or canary.prior else "independent",
             relation="add_remove",
         )
         with placed(canary, table, place) as (written, source), swapped(scout, "FAINT", float("inf")):
@@ -31,7 +28,7 @@ def once(canary, table) -> Observation:
 def reported_alike(canary, *, least: int) -> None:
     """Neighbouring tables tell the same in all that no noise covers, which are so many texts at least."""
     one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
-    refused = getattr(canary, "refused", False)
+    refused = canary.refused
     assert one.texts["exit code"] == ("2" if refused else "0"), one.texts["message"]
     assert uncovered(one) == uncovered(other)
     assert "CANARY" not in "".join(one.texts.values())

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from synth.evaluate.audit import trees
-from synth.evaluate.audit.whole_trees import FACTS
+from synth.evaluate.audit.whole_canaries import TREES as FACTS
+from synth.evaluate.audit.whole_canaries import trees
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.relation import Relation
 from tests.planted.walks import once, uncovered

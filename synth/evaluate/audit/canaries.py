@@ -13,7 +13,7 @@ import pandas as pd
 
 from synth.errors import UsageError
 from synth.evaluate.audit.statistics import Guesses, guessed
-from synth.evaluate.audit.whole_trees import BOUND, MANY
+from synth.evaluate.audit.whole_canaries import BOUND, MANY
 from synth.pipeline import run as pipeline
 from synth.pipeline.methods import generator_named
 from synth.privacy.relation import Relation, relation_named

@@ -30,19 +30,8 @@ from synth.schema.persons import taken
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge
-UNSEEN = {
-    "created",
-    "ledger_entry",
-    "started",
-    "updated",
-    "seconds",
-    "seconds_left",
-    "seconds_total",
-    "peak_mib",
-    "pid",
-    "pid_started",
-    "seed",
-}
+UNSEEN = {"created", "ledger_entry", "started", "updated", "seconds", "seconds_left", "seconds_total"}
+UNSEEN |= {"peak_mib", "pid", "pid_started", "seed"}
 PRIVATE = {"steward.json"}  # the steward's own
 PRIOR = "prior"  # the folder of an earlier release, where a canary has one
 TIMED = {"status.json"}  # its length follows from the digits of its times
@@ -103,8 +92,7 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Obse
     }
     numbers: dict[str, float] = {}
     _look(place, retained, numbers, texts)
-    reported_of = _tables_and_answers if ticket.tree else _table_and_answers
-    answers = reported_of(place / "out", numbers) if code == 0 else None
+    answers = _tables_and_answers(ticket, place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
         if path.name not in retained and not path.name.startswith("ledger."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -186,62 +174,42 @@ def _leaves(plain: Any, name: str, numbers: dict[str, float], texts: dict[str, s
         numbers[name] = float(plain)
 
 
-def _table_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | None:
-    """What the synthetic table holds, column by column and row by row; the first answers for ``Observation``."""
-    table = pd.read_csv(out / "synthetic.csv", dtype=str, keep_default_na=False)
-    numbers["rows of the table"] = float(len(table))
-    measured = [c for c in table.columns if c != "person"]
-    for name in measured:
-        numbers |= {f"{name} = {v}": float(n) for v, n in table[name].value_counts().items()}
-    whole = table[measured].agg(" | ".join, axis=1).value_counts()
-    numbers |= {f"row {v}": float(n) for v, n in whole.items()}
+def _tables_and_answers(ticket: Ticket, out: Path, numbers: dict[str, float]) -> np.ndarray | None:
+    """What each synthetic table holds, column by column, and row by row or how many children parents have; the first
+    answers for ``Observation``, which of every table are asked for before anything is known of the rows."""
+    schema = taken(ticket.schema)
+    listed: list[tuple[str, Schema | None]] = [*schema.written.items()] if ticket.tree else [("", None)]
+    for name, facts in listed:
+        table = pd.read_csv(out / f"{name or 'synthetic'}.csv", dtype=str, keep_default_na=False)
+        of, measured = (
+            f"{name}." if name else "",
+            [c for c in (facts.measured() if facts else table) if c != "person"],
+        )
+        numbers[f"rows of {name or 'the table'}"] = float(len(table))
+        for column in measured:
+            numbers |= {f"{of}{column} = {v}": float(n) for v, n in table[column].value_counts().items()}
+        if not name:
+            whole = table[measured].agg(" | ".join, axis=1).value_counts()
+            numbers |= {f"row {v}": float(n) for v, n in whole.items()}
+        elif key := schema.key_above(name if schema.several else schema.downwards[-1]):
+            sizes = table.groupby(list(key.columns)).size().value_counts()
+            numbers |= {f"parents with {n} rows of {name}": float(many) for n, many in sizes.items()}
     try:
-        return _standardised(folder.load_release(out).releases)
+        releases = folder.load_release(out, tree=ticket.tree).releases
     except InputError:  # a method whose release holds no counts
         return None
-
-
-def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | None:
-    """As ``_table_and_answers`` of related tables: each table's values, how many children parents have, first counts.
-
-    The first counts of every table are asked for before anything is known of the rows.
-    """
-    stored = folder.load_release(out, tree=True)
-    for name, schema in stored.schema.written.items():
-        table = pd.read_csv(out / f"{name}.csv", dtype=str, keep_default_na=False)
-        numbers[f"rows of {name}"] = float(len(table))
-        for column in schema.measured():
-            numbers |= {f"{name}.{column} = {v}": float(n) for v, n in table[column].value_counts().items()}
-        if keys := _keys(stored.schema, name):
-            sizes = table.groupby(keys).size().value_counts()
-            numbers |= {f"parents with {n} rows of {name}": float(many) for n, many in sizes.items()}
-    first = [
-        r for r in stored.releases if r.question.view == "rows" and all(len(m.bins) == 1 for m in r.question.marginals)
-    ]
-    parts = [
-        v.ravel() / m.sigma
-        for r in first
-        for m, v in zip(r.question.marginals, r.values, strict=True)
-        if m.sigma >= LEAST_SIGMA
-    ]
+    parts = [v.ravel() / sigma for v, sigma in _first(releases, ticket.tree) if sigma >= LEAST_SIGMA]
     return np.concatenate(parts) if parts else None
 
 
-def _keys(schema: Dataset, name: str) -> list[str]:
-    """The columns by which a table's rows belong together."""
-    key = schema.key_above(name if schema.several else schema.downwards[-1])
-    return list(key.columns) if key is not None else []
-
-
-def _standardised(releases: Any) -> np.ndarray | None:
-    parts = list(_counts(releases))
-    return np.concatenate(parts) if parts else None
-
-
-def _counts(releases: Any) -> Iterator[np.ndarray]:
-    if releases and isinstance(releases[0], CountsRelease):
-        for marginal, values in zip(releases[0].question.marginals, releases[0].values, strict=True):
-            if marginal.sigma >= LEAST_SIGMA:
-                yield values.ravel() / marginal.sigma
-    elif releases and isinstance(releases[0], SlicesRelease) and releases[0].directions is None:
-        yield releases[0].values.ravel() / releases[0].question.sigma
+def _first(releases: Any, tree: bool) -> Iterator[tuple[np.ndarray, float]]:
+    """The first answers with the noise of each."""
+    if tree:
+        asked = [r for r in releases if r.question.view == "rows"]
+        asked = [r for r in asked if all(len(m.bins) == 1 for m in r.question.marginals)]
+    else:
+        asked = [r for r in releases[:1] if isinstance(r, CountsRelease)]
+        for r in (r for r in releases[:1] if isinstance(r, SlicesRelease) and r.directions is None):
+            yield r.values, r.question.sigma
+    for r in asked:
+        yield from ((v, m.sigma) for m, v in zip(r.question.marginals, r.values, strict=True))

@@ -49,52 +49,31 @@ class Bare:
     finding: Finding = field(repr=False)
 
 
-def counted(sigma: float, turn: int) -> Any:  # noqa: ARG001
-    """Equal tables, each with noise of its own: ``BATCH`` draws of ``TABLES``."""
-    marginal = Marginal(bins=(KIND,), sigma=sigma * sqrt(TABLES))
-    return Counts(purpose="counts", marginals=(marginal,) * (TABLES * BATCH))
-
-
-def whole_rotation(sigma: float, turn: int) -> Any:  # noqa: ARG001
-    """Grouped slices on all directions of a rotation, in one group."""
-    return Slices(purpose="slices", encoding=_encoding(), sigma=sigma, groups=1)
-
-
-def gaussian_directions(sigma: float, turn: int) -> Any:  # noqa: ARG001
-    """Slices on Gaussian directions, whose shift is random and told."""
-    return Slices(purpose="slices", encoding=_encoding(), sigma=sigma, groups=1, directions="gaussian", num_slices=4)
-
-
-def embedded(sigma: float, turn: int) -> Any:  # noqa: ARG001
-    """A noised sum of features of unit norm."""
-    one_hot = Block.one_hot(KIND, weight=1.0)
-    return Embedding(purpose="embedding", features=Tensors(terms=(Term(blocks=(one_hot,), weight=1.0),)), sigma=sigma)
-
-
-def on_a_path(sigma: float, turn: int) -> Any:
-    """A new path each time, told at all kinds of rows."""
-    table = np.full((4, 4), 0.3) + 0.7 * np.eye(4)
-    kernel = ProductKernel(bins=(KIND,), tables=(table,))
-    return FunctionalQuery(
+ENCODING = Encoding(blocks=(Block.one_hot(KIND, weight=1.0),))
+FEATURES = Tensors(terms=(Term(blocks=ENCODING.blocks, weight=1.0),))
+PATH = ProductKernel(bins=(KIND,), tables=(np.full((4, 4), 0.3) + 0.7 * np.eye(4),))
+BARE: dict[str, Callable[[float, int], Any]] = {  # of a sigma and a turn the question that is asked
+    # equal tables, each with noise of its own: ``BATCH`` draws of ``TABLES``
+    "counts": lambda sigma, _: Counts(
+        purpose="counts", marginals=(Marginal(bins=(KIND,), sigma=sigma * sqrt(TABLES)),) * (TABLES * BATCH)
+    ),
+    # on all directions of a rotation, in one group
+    "slices, rotation": lambda sigma, _: Slices(purpose="slices", encoding=ENCODING, sigma=sigma, groups=1),
+    # whose shift is random and told
+    "slices, Gaussian directions": lambda sigma, _: Slices(
+        purpose="slices", encoding=ENCODING, sigma=sigma, groups=1, directions="gaussian", num_slices=4
+    ),
+    # a noised sum of features of unit norm
+    "embeddings": lambda sigma, _: Embedding(purpose="embedding", features=FEATURES, sigma=sigma),
+    # a new path each time, told at all kinds of rows
+    "functional": lambda sigma, turn: FunctionalQuery(
         name=f"path {turn}",
         purpose="path",
-        kernel=kernel,
+        kernel=PATH,
         sigma=sigma,
         nugget=LEAST_NUGGET,
         points=np.arange(4)[:, None],
-    )
-
-
-def _encoding() -> Encoding:
-    return Encoding(blocks=(Block.one_hot(KIND, weight=1.0),))
-
-
-BARE: dict[str, Callable[[float, int], Any]] = {
-    "counts": counted,
-    "slices, rotation": whole_rotation,
-    "slices, Gaussian directions": gaussian_directions,
-    "embeddings": embedded,
-    "functional": on_a_path,
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate.audit import runs
+from synth.evaluate.audit.canaries import one_run
 from synth.evaluate.audit.neighbours import Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, Guesses, examine
 from synth.pipeline.methods import generator_named, granted
@@ -49,14 +50,7 @@ class Audit:
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
         parts = {n: None if (f := getattr(self, n)) is None else f.plain() for n in ("outputs", "tables")}
-        return {
-            **{n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "max_rows")},
-            "violated": self.violated,
-            "skipped": SKIPPED[0],
-            **parts,
-            "canaries": asdict(self.canaries) if self.canaries else None,
-            "seconds": self.seconds,
-        }
+        return {**asdict(self), "violated": self.violated, "skipped": SKIPPED[0], **parts}
 
     def in_words(self) -> list[str]:
         """The audit as a few lines."""
@@ -137,27 +131,15 @@ def audit(
     parts = runs.RunParts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
     tick = _ticker(2 * (draws + table_draws), progress)
-    comparison = compared(runs.outputs(pair, parts), pair, claim, draws=draws, confidence=confidence, tick=tick)
-    made = None
-    if table_draws:
-        made = compared(runs.tables(pair, parts), pair, claim, draws=table_draws, confidence=confidence, tick=tick)
-    guessed = None
-    if canaries:
-        from synth.evaluate.audit.canaries import one_run
-
-        guessed = one_run(
-            method,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            canaries=canaries,
-            confidence=confidence,
-            options=options,
-        )
+    of: dict[str, Any] = {"confidence": confidence, "tick": tick}
+    comparison = compared(runs.outputs(pair, parts), pair, claim, draws=draws, **of)
+    made = compared(runs.tables(pair, parts), pair, claim, draws=table_draws, **of) if table_draws else None
+    run: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    more: dict[str, Any] = {"relation": relation, "confidence": confidence, "options": options}
+    guessed = one_run(method, canaries=canaries, **run, **more) if canaries else None
     return Audit(
         method=method,
-        epsilon=epsilon,
-        delta=delta,
+        **run,
         relation=str(link),
         max_rows=max_rows,
         outputs=comparison,

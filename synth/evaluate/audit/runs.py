@@ -77,10 +77,7 @@ def measure(pair: Pair, rows: Positions, parts: RunParts) -> Transcript:
 def outputs(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from all releases of a run."""
 
-    def draw(rows: Positions) -> Seen:
-        return observed(measure(pair, rows, parts), pair)
-
-    return draw
+    return lambda rows: observed(measure(pair, rows, parts), pair)
 
 
 def observed(transcript: Transcript, pair: Pair) -> Seen:
@@ -109,10 +106,7 @@ def _values(release: Any) -> np.ndarray:
 def tables(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from the final synthetic table, all stages of a run behind him."""
 
-    def draw(rows: Positions) -> Seen:
-        return drawn(measure(pair, rows, parts), pair, parts)
-
-    return draw
+    return lambda rows: drawn(measure(pair, rows, parts), pair, parts)
 
 
 def drawn(transcript: Transcript, pair: Pair, parts: RunParts) -> Seen:

@@ -15,21 +15,24 @@ from synth.evaluate.audit import runs
 from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.methods import claim_of
 from synth.evaluate.audit.neighbours import worst_pair
-from synth.evaluate.audit.statistics import Claim, Finding, Guesses, examine
-from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
-from synth.evaluate.audit.statistics.moments import AnswerMoments, moments
+from synth.evaluate.audit.statistics import (
+    AnswerMoments,
+    Claim,
+    Finding,
+    Guesses,
+    Rates,
+    at_least,
+    at_most,
+    examine,
+    moments,
+)
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
-from synth.evaluate.audit.whole_trees import TreeCanary
 from synth.generators.core.related import Nested
 from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
-from synth.schema import table as schemas
-from synth.schema.dataset import Dataset
-from synth.schema.table import Schema
 
-AnyCanary = Canary | TreeCanary
 DRAWS = 60  # of each table: a leak that shows in every run is certain by then, and noise that is a fifth too small
 FEWEST_DRAWS = 24  # a quarter of which can tell a score that is always right from chance
 TESTS = 3  # of a canary: an event, the distance of the answers, their noise
@@ -42,7 +45,7 @@ LEFT_OUT = (
 ENGINES = ("postgres", "spark")  # which are tried where `source` names them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Sight:
     """What was found with one canary. ``finding``: of everything that is seen; ``moments``: of the first counts."""
 
@@ -55,8 +58,7 @@ class Sight:
     @property
     def violated(self) -> bool:
         """Whether the claim is contradicted."""
-        mu = self.finding.claim.mu
-        return self.finding.violated or (mu is not None and self.moments is not None and self.moments.denies(mu))
+        return self.seen_by != "-"
 
     @property
     def seen_by(self) -> str:
@@ -70,16 +72,8 @@ class Sight:
 
     def plain(self) -> dict[str, Any]:
         """The sight as JSON data."""
-        reported = None if self.moments is None else asdict(self.moments)
-        return {
-            "name": self.name,
-            "shows": self.shows,
-            "kind": self.kind,
-            "violated": self.violated,
-            "seen_by": self.seen_by,
-            "finding": self.finding.plain() | {"curve": []},
-            "moments": reported,
-        }
+        found = {"violated": self.violated, "seen_by": self.seen_by, "finding": self.finding.plain() | {"curve": []}}
+        return asdict(self) | found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,16 +107,9 @@ class WholeAudit:
 
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
-        reported = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
-        return {
-            **reported,
-            "whole": True,
-            "violated": self.violated,
-            "canaries": [s.plain() for s in self.sights],
-            "planted": None if self.planted is None else asdict(self.planted),
-            "left_out": self.left_out,
-            "seconds": self.seconds,
-        }
+        found = {"canaries": [s.plain() for s in self.sights], "violated": self.violated, "left_out": self.left_out}
+        own = {n: v for n, v in asdict(self).items() if n != "sights"}
+        return {**own, "whole": True, **found}
 
     def in_words(self) -> list[str]:
         """The audit as a few lines."""
@@ -154,7 +141,7 @@ def audit_whole(
     draws: int = DRAWS,
     confidence: float = 0.999,
     options: Mapping[str, Any] | None = None,
-    canaries: Sequence[AnyCanary] | None = None,
+    canaries: Sequence[Canary] | None = None,
     planted: int = 0,
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
@@ -171,25 +158,29 @@ def audit_whole(
     Errors: UsageError, also for so few draws that even a leak in every run could not contradict the claim.
     """
     started, link = time.perf_counter(), relation_named(relation)
-    listed: list[AnyCanary] = list(standard(max_rows) if canaries is None else canaries)
+    listed = list(standard(max_rows) if canaries is None else canaries)
     tests = TESTS * len(listed) + bool(planted)
     failure = (1 - confidence) / tests if 0 < confidence < 1 else 0.0
     _check(link, draws, failure)
     if planted:
         planting.check(planted, relation)
-    claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
-    _check_draws(draws, failure, claims)
     run: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "options": options or {}}
-    results = []
-    for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
-        ticket = Ticket(schema=_schema(canary), method=method, **run)
-        results.append(_sight(canary, ticket, link, claim, draws, failure))
-        progress((i + 1) / len(listed))
+    tickets = [Ticket(schema=c.schema, method=method, **run) for c in listed]
+    claims = [_claim(t, link, c) for t, c in zip(tickets, listed, strict=True)]
+    _check_draws(draws, failure, claims)
+    results: list[Sight] = []
+    for canary, ticket, claim in zip(listed, tickets, claims, strict=True):
+        one, other = (_drawn(side, canary, ticket, draws) for side in canary.tables(link))
+        a, b, names = numbered(one, other)
+        finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
+        about, known = (canary.name, canary.shows, canary.kind), _moments(one, other, failure)
+        results.append(Sight(*about, finding=finding, moments=known))
+        progress(len(results) / len(listed))
         if first and results[-1].violated:
             break
     guesses = None
     if planted and not (first and results[-1].violated):
-        related = any(isinstance(c, TreeCanary) for c in listed)
+        related = any(c.tree for c in listed)
         guesses = planting.one_run(method, canaries=planted, confidence=1 - failure, related=related, **run)
     return WholeAudit(
         method=method,
@@ -204,10 +195,6 @@ def audit_whole(
     )
 
 
-def _schema(canary: AnyCanary) -> Schema | Dataset:
-    return canary.schema if isinstance(canary, TreeCanary) else schemas.parse(canary.facts)
-
-
 def _check(link: Relation, draws: int, failure: float) -> None:
     if link is Relation.ZERO_OUT:
         raise UsageError(
@@ -217,38 +204,29 @@ def _check(link: Relation, draws: int, failure: float) -> None:
         raise UsageError(f"an audit of whole runs needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1")
 
 
-def _claim(
-    method: str,
-    epsilon: float,
-    delta: float,
-    link: Relation,
-    canary: AnyCanary,
-    options: Mapping[str, Any] | None,
-) -> Claim:
-    """What a run on such tables claims. Errors: UsageError."""
-    if isinstance(canary, TreeCanary):
-        return _claim_of_trees(method, epsilon, delta, link, canary, options)
-    generator = generator_named(method, link, options)
-    generator.check_schema(schemas.parse(canary.facts))
-    adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
+def _claim(ticket: Ticket, link: Relation, canary: Canary) -> Claim:
+    """What a run on such tables claims; related ones are asked by Gaussians alone, which the grant's mu bounds.
+
+    Errors: UsageError.
+    """
+    adjacency = Adjacency(relation=link, unit=canary.unit, max_rows=canary.max_rows)
+    grant = granted(ticket.epsilon, ticket.delta, adjacency, learning=False)
+    if canary.tree:
+        if ticket.method != Nested.name or ticket.options:
+            raise UsageError(
+                f"`related=`: related tables are made by {Nested.name} without options; leave the others out"
+            )
+        return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
+    generator = generator_named(ticket.method, link, ticket.options)
+    generator.check_schema(canary.schema)
     if generator.needs_public_rows and not adjacency.rows_are_public:
         raise UsageError(
-            f"method {method} with these options needs a public row count; `whole=` uses tables of persons"
+            f"method {ticket.method} with these options needs a public row count; `whole=` uses tables of persons"
         )
-    grant, pair = granted(epsilon, delta, adjacency, learning=False), worst_pair(link, max_rows=canary.max_rows)
+    pair = worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.RunParts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
-    return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)
-
-
-def _claim_of_trees(
-    method: str, epsilon: float, delta: float, link: Relation, canary: TreeCanary, options: Mapping[str, Any] | None
-) -> Claim:
-    """Related tables are asked by Gaussians alone, which the grant's mu bounds. Errors: UsageError."""
-    if method != Nested.name or options:
-        raise UsageError(f"`related=`: related tables are made by {Nested.name} without options; leave the others out")
-    grant = granted(epsilon, delta, Adjacency(relation=link, unit=canary.unit), learning=False)
-    return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
+    return claim_of(events, grant) if gaussian else Claim(epsilon=ticket.epsilon, delta=ticket.delta)
 
 
 def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
@@ -266,16 +244,7 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
         )
 
 
-def _sight(canary: AnyCanary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
-    one, other = (_drawn(table, canary, ticket, draws) for table in canary.tables(link))
-    a, b, names = numbered(one, other)
-    finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
-    return Sight(
-        name=canary.name, shows=canary.shows, kind=canary.kind, finding=finding, moments=_moments(one, other, failure)
-    )
-
-
-def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Observation]:
+def _drawn(table: Any, canary: Canary, ticket: Ticket, draws: int) -> list[Observation]:
     """Draws from one table, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()

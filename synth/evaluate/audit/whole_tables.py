@@ -2,7 +2,7 @@
 
 import secrets
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 
 from synth.errors import InputError
 from synth.evaluate.audit.journeys import PRIOR
-from synth.evaluate.audit.whole_canaries import Canary
-from synth.evaluate.audit.whole_trees import TreeCanary
+from synth.evaluate.audit.whole_canaries import TABLE, Canary
 from synth.pipeline.run import run as synthesise
-from synth.schema import table as schemas
 from synth.sources.engines.engine import Engine
 
 TYPES = {"amount": ("double precision", pa.float64()), "day": ("date", pa.date32())}
@@ -24,19 +22,19 @@ TEXT = ("text", pa.string())
 
 
 @contextmanager
-def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tuple[Any, str | None]]:
-    """One of the canary's tables as what `synth.run` takes, (table, source); in a database it is gone afterwards.
+def placed(canary: Canary, tables: Mapping[str, pd.DataFrame], place: Path) -> Iterator[tuple[Any, str | None]]:
+    """One of the canary's sides as what `synth.run` takes, (table, source); in a database it is gone afterwards.
 
-    Of related tables, frames by table, a folder with a file for each, or the only one.
+    Of related tables a folder with a file for each; of persons who keep their rows the only file.
 
     ``place``: a folder for files. Errors: InputError where the engine cannot be reached, or makes no table.
     """
-    if isinstance(canary, TreeCanary):
-        for name, one in table.items():
-            (place / "tables").mkdir(exist_ok=True)
+    ((only, table), *others) = tables.items()
+    if canary.tree:
+        (place / "tables").mkdir(exist_ok=True)
+        for name, one in tables.items():
             one.to_csv(place / "tables" / f"{name}.csv", index=False)
-        (one, *others) = table
-        yield place / "tables" if others else place / "tables" / f"{one}.csv", None
+        yield place / "tables" if others else place / "tables" / f"{only}.csv", None
     elif canary.kind == "postgres":
         assert canary.source is not None
         name = f"facsimile_audit_{secrets.token_hex(6)}"
@@ -59,8 +57,8 @@ def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tup
 def _swapped(canary: Canary, table: pd.DataFrame, place: Path) -> None:
     """An earlier release, of other rows, in which the table stands where the synthetic one was."""
     synthesise(
-        pd.DataFrame({n: [*c] * len(table) for n, c in canary.instead.items()}),
-        schema=schemas.parse(canary.facts),
+        pd.DataFrame([*canary.instead[TABLE]] * len(table), columns=table.columns),
+        schema=canary.schema,
         epsilon=1.0,
         delta=1e-5,
         method="independent",
@@ -69,7 +67,7 @@ def _swapped(canary: Canary, table: pd.DataFrame, place: Path) -> None:
         out=place / PRIOR,
         num_rows=len(table),
     )
-    table[list(canary.columns)].to_csv(place / PRIOR / "synthetic.csv", index=False)
+    table.to_csv(place / PRIOR / "synthetic.csv", index=False)
 
 
 def _written(table: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | None]:

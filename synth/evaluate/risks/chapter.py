@@ -1,5 +1,6 @@
 """All attacks on a synthetic table and, beside it, on tables that leak and on one that cannot tell relations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,11 +28,8 @@ class Risks:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return {
-            "rows": dict(zip(("real", "held_out", "synthetic"), self.rows, strict=True)),
-            "known": self.known,
-            "attacks": [f.plain() for f in self.findings],
-        }
+        rows = dict(zip(("real", "held_out", "synthetic"), self.rows, strict=True))
+        return {"rows": rows, "known": self.known, "attacks": [f.plain() for f in self.findings]}
 
 
 def measure(
@@ -85,87 +83,38 @@ def attack(
     rng: np.random.Generator,
 ) -> list[AttackRates]:
     """Every attack on one table."""
-    both = real if test is None else test  # without held-out rows the second figure is left out
-    results = [
-        *_singled_out(real, synthetic, both, name, attacks, rng),
-        *_by_neighbours(real, synthetic, both, name, attacks, rng),
-        _reconstructed(real, synthetic, both, name, known),
-    ]
-    return results if test is not None else [replace(f, control=None) for f in results]
+    other = real if test is None else test  # without held-out rows the second figure is left out
+    sides, results, names = (real, other), list[AttackRates](), list(real.columns)
 
+    def found(title: str, hits: Sequence[np.ndarray], baseline: float, detail: str = "", of: int = 1) -> AttackRates:
+        """``of``: so many columns, of which the worst is told."""
+        ours, theirs = (rate(h, 1 - (1 - LEVEL) / of) for h in hits)
+        return AttackRates(attack=title, table=name, real=ours, control=theirs, baseline=baseline, detail=detail)
 
-def _singled_out(
-    real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
-) -> list[AttackRates]:
-    reported = {
-        singling_out.NAMES[0]: (1, singling_out.of_one_column(synthetic, attacks, rng)),
-        singling_out.NAMES[1]: (
-            singling_out.COLUMNS,
-            singling_out.of_several_columns(synthetic, attacks, rng),
-        ),
-    }
-    ours, others = (singling_out.matrix(s) for s in (real, test))
-    return [
-        AttackRates(
-            attack=title,
-            table=name,
-            real=rate(said.counts(ours) == 1),
-            control=rate(said.counts(others) == 1),
-            baseline=_alone(singling_out.at_random(synthetic, attacks, width, rng), ours),
-        )
-        for title, (width, said) in reported.items()
-        if len(said.columns)
-    ]
+    one, several = (of(synthetic, attacks, rng) for of in (singling_out.of_one_column, singling_out.of_several_columns))
+    rows = [singling_out.matrix(s) for s in sides]
+    for title, width, said in zip(singling_out.NAMES, (1, singling_out.COLUMNS), (one, several), strict=True):
+        if len(said.columns):
+            guesses = singling_out.at_random(synthetic, attacks, width, rng)
+            alone = float(np.mean(guesses.counts(rows[0]) == 1))
+            results.append(found(title, [said.counts(r) == 1 for r in rows], alone))
 
-
-def _alone(said: singling_out.Statements, table: np.ndarray) -> float:
-    return float(np.mean(said.counts(table) == 1))
-
-
-def _by_neighbours(
-    real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
-) -> list[AttackRates]:
-    names = list(real.columns)
     halves = (names[::2], names[1::2])
-    some = max(20, min(attacks, WORK // (synthetic.used * len(names))))
-    asked = [s.at_most(some, rng) for s in (real, test)]
-    link, other = (rate(neighbours.linked(a, synthetic, halves)) for a in asked)
-    hits, misses = (neighbours.inferred(a, synthetic) for a in asked)
-    level, guess = 1 - (1 - LEVEL) / len(names), rng.integers(0, synthetic.used, asked[0].used)
-    each = [
-        AttackRates(
-            attack="inference",
-            table=name,
-            real=rate(hits[n], level),
-            control=rate(misses[n], level),
-            detail=n,
-            baseline=float(neighbours.same(asked[0], n, np.asarray(synthetic.positions[n])[guess]).mean()),
-        )
-        for n in names
-    ]
-    message = " | ".join(", ".join(h) for h in halves)
-    linked = AttackRates(
-        attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used, detail=message
-    )
-    return [linked, worst(each)]
+    asked = [s.at_most(max(20, min(attacks, WORK // (synthetic.used * len(names)))), rng) for s in sides]
+    linked = [neighbours.linked(a, synthetic, halves) for a in asked]
+    about = " | ".join(", ".join(h) for h in halves)
+    results.append(found("linkability", linked, 1 / synthetic.used, about))
+    hits = [neighbours.inferred(a, synthetic) for a in asked]
+    guess = rng.integers(0, synthetic.used, asked[0].used)
+    by_chance = {n: neighbours.same(asked[0], n, np.asarray(synthetic.positions[n])[guess]).mean() for n in names}
+    each = [found("inference", [h[n] for h in hits], float(by_chance[n]), n, len(names)) for n in names]
+    results.append(worst(each))
 
-
-def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, known: list[str]) -> AttackRates:
-    result, held = (reconstruction.reconstructed(s, synthetic, known) for s in (real, test))
-    level = 1 - (1 - LEVEL) / len(result)
-    return worst(
-        [
-            AttackRates(
-                attack="reconstruction from quasi-identifiers",
-                table=name,
-                real=rate(hits, level),
-                control=rate(held[n][0], level),
-                baseline=float(mode.mean()),
-                detail=n,
-            )
-            for n, (hits, mode) in result.items()
-        ]
-    )
+    built = [reconstruction.reconstructed(s, synthetic, known) for s in sides]
+    title = "reconstruction from quasi-identifiers"
+    modes = {n: float(mode.mean()) for n, (_hits, mode) in built[0].items()}
+    results.append(worst([found(title, [b[n][0] for b in built], m, n, len(modes)) for n, m in modes.items()]))
+    return results if test is not None else [replace(f, control=None) for f in results]
 
 
 def worst(findings: list[AttackRates]) -> AttackRates:

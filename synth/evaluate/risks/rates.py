@@ -85,26 +85,11 @@ class AttackRates:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return {
-            "attack": self.attack,
-            "table": self.table,
-            "detail": self.detail,
-            "baseline": self.baseline,
-            "real": _plain(self.real),
-            "control": None if self.control is None else _plain(self.control),
-            "risk": self.risk,
-            "reading": self.reading,
+        both = {
+            n: r and {**vars(r), "rate": r.value, "interval": r.interval}
+            for n, r in (("real", self.real), ("control", self.control))
         }
-
-
-def _plain(rate: Rate) -> dict[str, Any]:
-    return {
-        "hits": rate.hits,
-        "attacks": rate.attacks,
-        "rate": rate.value,
-        "interval": rate.interval,
-        "level": rate.level,
-    }
+        return {**vars(self), **both, "risk": self.risk, "reading": self.reading}
 
 
 def rate(hits: np.ndarray, level: float = LEVEL) -> Rate:

@@ -10,6 +10,7 @@ for what it says of epsilon.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -34,6 +35,7 @@ CONFIDENCE = 0.999  # of each line's bound on epsilon
 LEAKS = 1_000  # draws of a table that leaks, which cost nothing
 COPIED, HALF, SHUFFLED = "real rows copied", "half copied, half shuffled", "columns shuffled"
 ANSWERS, TABLE = "every released answer", "the synthetic table"
+Texts = Mapping[str, np.ndarray]
 Draw = Callable[[Positions], runs.Seen]
 Views = dict[str, runs.Seen]  # of one run, by what the attacker has
 
@@ -77,20 +79,17 @@ class Shadow:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
+        f = self.finding
         return {
-            "made": self.made,
-            "seen": self.seen,
-            "private": self.private,
-            "runs": self.finding.draws,
+            **{n: getattr(self, n) for n in ("made", "seen", "private", "allowed", "reading")},
+            "runs": f.draws,
             "right": self.right.value,
             "interval": self.right.interval,
-            "allowed": self.allowed,
-            "epsilon_at_least": self.finding.epsilon,
-            "epsilon_claimed": self.finding.claim.at_audit,
+            "epsilon_at_least": f.epsilon,
+            "epsilon_claimed": f.claim.at_audit,
             "delta": DELTA,
-            "confidence": self.finding.confidence,
-            "violated": self.finding.violated,
-            "reading": self.reading,
+            "confidence": f.confidence,
+            "violated": f.violated,
         }
 
 
@@ -153,27 +152,24 @@ def _shadow(sides: list[list[Views]], made: str, seen: str, claim: Claim, *, pri
 def leaks(pair: Pair, rng: np.random.Generator) -> dict[str, Draw]:
     """What makes a table of ``ROWS`` rows without any noise: by copying, by halves, each column by itself."""
 
-    def copied(texts: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
+    def copied(texts: Texts, size: int) -> Texts:
         at = rng.permutation(size)[:ROWS]
         return {n: t[at] for n, t in texts.items()}
 
-    def shuffled(texts: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
+    def shuffled(texts: Texts, size: int) -> Texts:
         return {n: t[rng.permutation(size)[:ROWS]] for n, t in texts.items()}
 
-    def half(texts: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
+    def half(texts: Texts, size: int) -> Texts:
         parts = copied(texts, size), shuffled(texts, size)
         return {n: np.concatenate([part[n][: ROWS // 2] for part in parts]) for n in texts}
 
     texts_of = {id(rows): _texts(pair, rows) for rows in (pair.one, pair.other)}
 
-    def drawing(make: Callable[[Mapping[str, np.ndarray], int], dict[str, np.ndarray]]) -> Draw:
-        def draw(rows: Positions) -> runs.Seen:
-            texts = texts_of[id(rows)]
-            return runs.looked_at(make(texts, len(next(iter(texts.values())))), pair)
+    def draw(make: Callable[[Texts, int], Texts], rows: Positions) -> runs.Seen:
+        texts = texts_of[id(rows)]
+        return runs.looked_at(make(texts, len(next(iter(texts.values())))), pair)
 
-        return draw
-
-    return {COPIED: drawing(copied), HALF: drawing(half), SHUFFLED: drawing(shuffled)}
+    return {name: partial(draw, make) for name, make in ((COPIED, copied), (HALF, half), (SHUFFLED, shuffled))}
 
 
 def _texts(pair: Pair, rows: Positions) -> dict[str, np.ndarray]:

@@ -11,9 +11,8 @@ from synth.errors import UsageError
 from synth.evaluate import column_numbers
 from synth.evaluate.detection import QUANTILES
 from synth.evaluate.examination import Examination, Figure
-from synth.evaluate.fidelity import OneWay
+from synth.evaluate.fidelity import OneWay, Subgroup
 from synth.evaluate.from_rows import of_column
-from synth.evaluate.subgroups import Subgroup
 from synth.evaluate.verdict import DISTANCES, advice, rate
 from synth.languages import _, numerals, prose
 from synth.report import area_pages, first_page, html, svg_charts, words

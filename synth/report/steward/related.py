@@ -8,10 +8,9 @@ from typing import Any
 from synth.errors import EmptyTableError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
+from synth.evaluate.quality import ROWS, RelatedQuality
 from synth.evaluate.read_sample import forest
-from synth.evaluate.related_fidelity import Across, compare_related, plain
-from synth.evaluate.related_quality import ROWS, RelatedQuality
-from synth.evaluate.related_risks import attacked
+from synth.evaluate.related_fidelity import Across, attacked, compare_related, plain
 from synth.evaluate.risks import Risks
 from synth.evaluate.verdict import names
 from synth.languages import Texts, _, prose

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import synth
-from synth.evaluate.audit import audit, worst_pair
 from synth.evaluate.audit.canaries import one_run
 from synth.evaluate.audit.likelihood_ratios import counted, ratio
 from synth.evaluate.audit.mechanisms import BARE, bare
+from synth.evaluate.audit.methods import audit
+from synth.evaluate.audit.neighbours import worst_pair
 from synth.generators import GENERATORS
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 

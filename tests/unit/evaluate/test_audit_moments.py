@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.evaluate.audit.statistics.moments import moments
+from synth.evaluate.audit.statistics import moments
 
 CLAIMED, DRAWS, FAILURE = 0.268, 60, 3e-5  # at epsilon 1; the default number; a share of the family's 1e-3
 

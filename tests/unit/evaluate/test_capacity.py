@@ -11,10 +11,8 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 import synth
-from synth.evaluate.audit import noise_audit, noise_curves, release_audit, strategy_view
-from synth.evaluate.audit.bounded_attackers import (
-    ATTACKERS,
-    certain,
+from synth.capacity.attackers import ATTACKERS, certain, leakage
+from synth.capacity.closed_form import (
     gaussian_kl,
     gaussian_linear_renyi,
     gaussian_renyi,
@@ -23,14 +21,10 @@ from synth.evaluate.audit.bounded_attackers import (
     laplace_linear_renyi,
     laplace_renyi,
     laplace_renyi_at_least,
-    leakage,
-    matrix_kl,
-    matrix_renyi,
-    polynomial_renyi,
     published_linear_renyi,
-    restricted_kl,
-    restricted_renyi,
 )
+from synth.capacity.exact import matrix_kl, matrix_renyi, polynomial_renyi, restricted_kl, restricted_renyi
+from synth.capacity.views import noise_audit, noise_curves, release_audit, strategy_view
 from synth.privacy.accounting.composition import calibrate
 from synth.report.audit_page import capacity_page, curves_page
 

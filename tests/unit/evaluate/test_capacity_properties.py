@@ -10,22 +10,24 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from synth.evaluate.audit.bounded_attackers import (
+from synth.capacity.closed_form import (
     advantage_at_most,
     bounded_linear_renyi_of,
     gap_at_most,
     gaussian_linear_kl,
     laplace_linear_renyi,
     laplace_renyi,
-    matrix_renyi,
     published_linear_renyi_of,
     published_matrix_renyi,
+)
+from synth.capacity.exact import (
+    matrix_renyi,
+    polynomial_renyi,
     restricted_alpha,
     restricted_kl,
     restricted_renyi,
     restricted_tv,
 )
-from synth.evaluate.audit.bounded_attackers.polynomials import polynomial_renyi
 
 RNG = np.random.default_rng(0)
 NEAR = 1e-5  # of the solver

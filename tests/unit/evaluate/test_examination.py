@@ -9,8 +9,7 @@ from samples import SCHEMA, sample, write
 from synth.errors import UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Figure, Limits
-from synth.evaluate.fidelity import compare_samples
-from synth.evaluate.subgroups import subgroups
+from synth.evaluate.fidelity import compare_samples, subgroups
 
 pytestmark = pytest.mark.xdist_group("examination")
 SMALL = Limits(rows=800, quality=300, models=800, classifier=400, nearest=300, attacks=40)

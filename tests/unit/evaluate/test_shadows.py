@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.evaluate.audit import runs, worst_pair
+from synth.evaluate.audit import runs
+from synth.evaluate.audit.neighbours import worst_pair
 from synth.evaluate.audit.statistics import Claim, examine
 from synth.evaluate.risks import shadows
 from synth.evaluate.risks.rates import Rate

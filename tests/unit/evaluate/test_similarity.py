@@ -12,8 +12,7 @@ from synth.evaluate.similarity import correlations, similarity, variation
 
 
 def frames(*tables):
-    rng = np.random.default_rng(0)
-    return [_frame(t.positions, t.columns, rows=10_000, rng=rng) for t in tables]
+    return [_frame(t.positions, t.columns) for t in tables]
 
 
 def test_scores_are_those_of_sdmetrics():

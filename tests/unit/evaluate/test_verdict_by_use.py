@@ -43,7 +43,7 @@ def judged(real, made):
     rng = np.random.default_rng(0)
     samples = [read(f, SCHEMA, limit=10_000, rng=rng) for f in (real, made)]
     comparison = compare_samples(*samples, quality_rows=None, rng=rng)
-    verdict = from_rows(comparison, named=lambda fitted: named_uses.judged(SCHEMA, comparison, *samples, fitted=fitted))
+    verdict = from_rows(comparison, named=named_uses.judged(SCHEMA, comparison, *samples))
     return {u.use: u for u in verdict.uses if u.use.startswith("named: ")}
 
 

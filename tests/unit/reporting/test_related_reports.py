@@ -16,8 +16,8 @@ from related_homes import PLAIN, SCHEMA, homes, related_homes  # noqa: F401
 
 import synth
 from synth.errors import InputError
+from synth.evaluate.quality import measure_related
 from synth.evaluate.related_fidelity import compare_related, forest
-from synth.evaluate.related_quality import measure
 from synth.pipeline.uses import with_uses
 from synth.release import leaving
 from synth.release.card import verify
@@ -51,16 +51,16 @@ def test_sdmetrics_scores_each_table_and_relation_and_what_is_lost_shows(made):
     people = ours["people"]
     columns = {**people.columns, "work": ours["homes"].columns["region"][people.parent]}  # which the region decides
     ours = ours.with_branch("people", replace(people, columns=columns))
-    same = measure(ours, ours, SCHEMA)
+    same = measure_related(ours, ours, SCHEMA)
     assert (same.score, set(same.tables), set(same.relations)) == (1.0, {"homes", "people"}, {("people", "homes")})
     assert same.relations["people", "homes"][0] == 1.0
     assert set(same.properties) >= {"Column Shapes", "Cardinality", "Intertable Trends"}
     mixed_up = {**columns, "work": np.random.default_rng(0).permutation(columns["work"])}
     apart = ours.with_branch("people", replace(people, columns=mixed_up))
-    mixed = measure(ours, apart, SCHEMA)
+    mixed = measure_related(ours, apart, SCHEMA)
     assert mixed.relations["people", "homes"][1] < same.relations["people", "homes"][1] - 0.05
     assert mixed.tables["people"][0] == same.tables["people"][0] == 1.0
-    few = measure(ours, ours, SCHEMA, rows=100)
+    few = measure_related(ours, ours, SCHEMA, rows=100)
     assert max(max(r) for r in few.rows.values()) < 150
 
 

@@ -33,7 +33,7 @@ def _rated(case):
     ratio = case.get("fit")
     fitted = ratio is None or misfit_in_words({"ratio": ratio, "pairs": ratio}) is None
     if case["use"] == "prediction":
-        result = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
+        result = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"))
         return ("-", "") if result is None else result
     beside = {n: case[n] for n in ("second", "independent", "low") if n in case}
     return rate(LIMITS[case["use"]], case["figure"], digits=3 if beside else 2, fitted=fitted, **beside)

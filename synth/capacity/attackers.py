@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -154,10 +155,8 @@ def _trained(
     name: str, one: np.ndarray, other: np.ndarray, order: float | None, rng: np.random.Generator
 ) -> tuple[Judge, int]:
     if name == RELU:
-        from synth.evaluate.audit.bounded_attackers.network import train
-
         steps = max(FEWEST_STEPS, min(STEPS, EPOCHS * len(one) // BATCH))
-        return train(one, other, order=order, rng=rng, hidden=HIDDEN, steps=steps, batch=BATCH)
+        return _network(one, other, order, rng, steps)
     features = CLASSES[name](np.concatenate([one, other]), rng)
     a, b = (np.column_stack([np.ones(min(len(s), FITTED)), features(s[:FITTED])]) for s in (one, other))
     weights = _fitted(a, b, order)
@@ -189,3 +188,57 @@ def _fitted(a: np.ndarray, b: np.ndarray, order: float | None) -> np.ndarray:
         return float(np.log(size.mean()) / power - log(mean)) + penalty(w), down - means / mean + 2 * RIDGE * w * held
 
     return optimize.minimize(lost, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+
+
+def _network(
+    one: np.ndarray, other: np.ndarray, order: float | None, rng: np.random.Generator, steps: int
+) -> tuple[Judge, int]:
+    """The two-layer ReLU attacker, a linear part included so that it can do whatever the linear one can.
+
+    (Function of draws (n, k), number of parameters), by Adam with steps that shrink to nothing.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    wide = one.shape[1]
+    starts = (
+        rng.normal(size=(wide, HIDDEN)) / wide**0.5,
+        rng.normal(size=HIDDEN),
+        np.zeros(HIDDEN),
+        np.zeros(wide),
+        np.array(0.0 if order is None else 1.0),
+    )
+    weights = [torch.tensor(s, dtype=torch.float32) for s in starts]
+    for w in weights:
+        w.requires_grad_()
+    optimiser = torch.optim.Adam(weights, lr=0.01)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    sides = [torch.from_numpy(np.ascontiguousarray(s, dtype=np.float32)) for s in (one, other)]
+    for _ in range(steps):
+        picked = [s[torch.from_numpy(rng.integers(0, len(s), BATCH))] for s in sides]
+        optimiser.zero_grad()
+        _lost(_judged(picked[0], weights), _judged(picked[1], weights), order).backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        optimiser.step()
+        schedule.step()
+    torch.set_num_threads(before)
+    fixed = [w.detach().numpy().astype(np.float64) for w in weights]
+
+    def judge(seen: np.ndarray) -> np.ndarray:
+        return np.maximum(seen @ fixed[0] + fixed[1], 0) @ fixed[2] + seen @ fixed[3] + fixed[4]
+
+    return judge, sum(w.size for w in fixed)
+
+
+def _judged(x: Any, weights: list[Any]) -> Any:
+    return (x @ weights[0] + weights[1]).relu() @ weights[2] + x @ weights[3] + weights[4]
+
+
+def _lost(g: Any, h: Any, order: float | None) -> Any:
+    import torch
+
+    if order is None:
+        return torch.logsumexp(h, 0) - float(np.log(len(h))) - g.mean()
+    power = order / (order - 1)
+    return torch.log((h.abs() ** power).mean()) / power - torch.log(g.mean().clamp_min(1e-6))

@@ -1,7 +1,9 @@
 """Closed forms for one number of sensitivity one with Laplace or Gaussian noise, unrestricted and to linear attackers.
 
 **Source**: Chaudhuri, Imola and Machanavajjhala, Capacity Bounded Differential Privacy, arXiv 1907.02159, Table 1. The
-linear Renyi entries, bounded there, are computed exactly here (``linear_renyi``).
+linear Renyi entries, bounded there, are computed exactly here (``linear_renyi``). What a restricted KL divergence
+bounds, an attacker's advantage and how far a chosen query strays from new rows, is of Theorems 6 and 7; the constants,
+and the proofs, are properties.md's.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +19,21 @@ special = Lazy("scipy.special")
 stats = Lazy("scipy.stats")
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
+NOISES = (LAPLACE, GAUSSIAN)
+
+
+def unrestricted(noise: str, scale: float, order: float | None = None) -> float:
+    """The mechanism's own divergence. ``scale``: b of Laplace noise, sigma of Gaussian; ``order``: None for KL."""
+    if noise == LAPLACE:
+        return laplace_kl(1 / scale) if order is None else laplace_renyi(1 / scale, order)
+    return gaussian_kl(scale) if order is None else gaussian_renyi(scale, order)
+
+
+def linear(noise: str, scale: float, order: float | None = None) -> float:
+    """What a linear attacker sees of it: exact."""
+    if noise == LAPLACE:
+        return laplace_linear_kl(1 / scale) if order is None else laplace_linear_renyi(1 / scale, order)
+    return gaussian_kl(scale) if order is None else gaussian_linear_renyi(scale, order)
 
 
 def laplace_kl(epsilon: float) -> float:
@@ -167,3 +184,27 @@ def bounded_linear_renyi_of(noise: str, scale: float, moves: Sequence[float], or
     shifts = np.abs(np.asarray(moves, dtype=float)) / scale
     grown = log(float((shifts**order).sum())) - (order - 1) * float(moment)
     return len(shifts) * log(2) + float(np.logaddexp(0.0, grown)) / (order - 1)
+
+
+def advantage_at_most(divergence: float, *, multiples: bool = True) -> float:
+    """The most by which E_P h and E_Q h differ: h within [-1, 1], D the KL divergence restricted to its class.
+
+    ``multiples``: whether the class has all multiples of h (linear spaces); else those of factor 1 at most, with
+    constants. The paper has 8 sqrt(D).
+
+    >>> round(advantage_at_most(0.08), 3), round(advantage_at_most(0.08, multiples=False), 3)
+    (0.4, 0.462)
+    """
+    return min(sqrt((2.0 if multiples else 8 / 3) * max(divergence, 0.0)), 2.0)
+
+
+def gap_at_most(divergence: float, *, multiples: bool = True) -> float:
+    """The most by which a query that was chosen in sight of a sample has another mean there than on new rows.
+
+    In expectation over samples and choice; queries have values in [0, 1]; D bounds the KL divergence of the choice on
+    any two samples that differ in a row, restricted to q -> q(x) for all x, with constants. The paper has 8 sqrt(D).
+
+    >>> round(gap_at_most(0.08), 3), round(gap_at_most(0.08, multiples=False), 3)
+    (0.2, 0.302)
+    """
+    return min(sqrt((0.5 if multiples else 8 / 7) * max(divergence, 0.0)), 1.0)
