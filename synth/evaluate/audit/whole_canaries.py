@@ -290,7 +290,9 @@ def trees() -> list[Canary]:
     ordinary = [_tree(f"h{i}", LETTERS[i % 2], 2, 1) for i in range(HOMES)]
     company = {t: [row for home in ordinary for row in home[t]] for t in TREES["tables"]}
     plain, large, long = _tree("x", "c", 1, 1), _tree("odd", "d", MANY, MANY), "CANARY " + "k" * LONG
-    unreadable = {  # cells that no schema knows, one key of a mebibyte, one empty, and keys that repeat
+    unreadable: dict[
+        str, Rows
+    ] = {  # cells that no schema knows, one key of a mebibyte, one empty, and keys that repeat
         "homes": [(long, "=CANARY()")],
         "people": [("", long, "CANARY", "-1e400"), ("odd", long, "", "CANARY"), ("odd", long, "1e999", "99999")],
         "visits": [(p, "CANARY") for p in ("odd", "odd", "nobody", "")],
