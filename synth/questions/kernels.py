@@ -36,7 +36,7 @@ class OfBins:
         return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
 
     def digest(self, tables: Iterable[np.ndarray], *names: str) -> bytes:
-        """Tells kernels apart."""
+        """Tells kernels apart, by their bins, ``tables`` of any shape and further ``names``."""
         parts = [*(a for b in self.bins for a in (b.starts, b.groups)), *tables]
         named = [*(f"{b.column}\0{b.cells}" for b in self.bins), *names]
         return sha256("\0".join(named).encode() + b"".join(p.tobytes() for p in parts)).digest()
