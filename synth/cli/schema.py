@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth import at_home
 from synth.cli.answer import check_writable, names, tell, write_text
 from synth.cli.guide import helped
 from synth.cli.options import (
@@ -70,17 +69,27 @@ def _sound(fault_of: Callable[[str], str | None]) -> Parse:
 
 
 def _form_fault(form: str) -> str | None:
-    return str(at_home("schema.dialect", "format_problem")("datetime" if "y" in form else "float", form) or "")
+    from synth.schema.dialect import format_problem
+
+    return format_problem("datetime" if "y" in form else "float", form)
+
+
+def _key_fault(form: str) -> str | None:
+    from synth.schema.key_pattern import problem
+
+    return problem(form)
+
+
+def _book(file: str) -> Any:
+    from synth.schema.codebook import load_codes
+
+    return load_codes(some(file))
 
 
 MOST = f"CHILD=N once for each, N from 1 to {MOST_CHILDREN}"
 bounds = pairs("--most-children", MOST, _within(MOST_CHILDREN), last=True)
-code_books = pairs(
-    "--codes", "COL=FILE.csv, once for each column", lambda file: at_home("schema.codebook", "load_codes")(some(file))
-)
-patterns = pairs(
-    "--pattern", "COLUMN=PATTERN, once for a column", _sound(lambda f: at_home("schema.key_pattern", "problem")(f))
-)
+code_books = pairs("--codes", "COL=FILE.csv, once for each column", _book)
+patterns = pairs("--pattern", "COLUMN=PATTERN, once for a column", _sound(_key_fault))
 formats_of = pairs("--format", "COL=FORMAT, once for each column", _sound(_form_fault), last=True)
 
 

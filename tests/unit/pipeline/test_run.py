@@ -100,7 +100,7 @@ def test_every_option_of_the_command_is_a_field_of_the_request():
 
     options = {p.name for p in commands().commands["run"].params} - {"from_release", "job", "source_table", "as_json"}
     told = {field.alias or name for name, field in RunRequest.model_fields.items() if field.description}
-    assert options | {"ask", "actor", "run", "owner", "label"} == told | {"help"}
+    assert options | {"ask", "actor", "run", "owner", "label"} == told
 
 
 def test_the_command_and_the_library_write_one_form_of_request(small, command, tmp_path):
