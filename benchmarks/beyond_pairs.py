@@ -19,7 +19,7 @@ from peers import CELL, cells_of
 from public_tables import BOOTSTRAP, DELTA, facts, numeric, part_of_real, prepared, ran, scored, texts
 from runner import ROOT, Row, answer_of, measured, start
 
-from synth.privacy.accounting import composition
+from synth.privacy.accounting.gaussian import calibrate
 
 SCORES = ("ks", "tv", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 SHOWN = ("k_marginal", "c2st_auc", "triple_tv_err", "pair_tv_err", "logreg_f1", "tstr_auc", "ks", "tv")
@@ -50,7 +50,7 @@ def parts_of(table: str) -> list[Row]:
 
 def rival(folder: Path, cell: Row, python: str, most: float | None) -> Row:
     """The seconds of a method of dpsynth; its rows lie in made.csv."""
-    mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
+    mu = calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
     order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
     words = [python, ROOT / "benchmarks" / "related_rival.py", folder, "--method", cell["method"].removeprefix(RIVAL)]
     result = answer_of([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)

@@ -23,7 +23,7 @@ from runner import Row, grid, measured, start
 from synth.generators.papers.stepwise import Stepwise
 from synth.mechanisms.gradients import Descents
 from synth.pipeline.budget import setting
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -35,7 +35,7 @@ from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 
 DELTA = 1e-6
 CASES = {"hospital": hospital, "bank": bank}

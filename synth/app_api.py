@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from synth.pipeline.uses import columns_of as columns_for_uses
     from synth.pipeline.uses import of_plan as uses_of_plan
     from synth.pipeline.uses import with_uses
+    from synth.privacy.accounting.compare_runs import composite as exact_total
     from synth.privacy.accounting.compare_runs import ledger_composition
-    from synth.privacy.accounting.composite import composite as exact_total
     from synth.release.card import papers
     from synth.release.card.card import meaning, odds
     from synth.report.answer_page import ANSWER
@@ -137,7 +137,7 @@ _HOME = {
     "drafting": "sources.drafting:",
     "encode": "pipeline.encoded_rows",
     "examine": "report.steward.write",
-    "exact_total": "privacy.accounting.composite:composite",
+    "exact_total": "privacy.accounting.compare_runs:composite",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",

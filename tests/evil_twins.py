@@ -15,9 +15,6 @@ class Silent(SystemNoise):
 
     exact_gaussian_counts = gaussian_counts
 
-    def fine_gaussian(self, shape):
-        return np.zeros(shape, dtype=np.int64)
-
     def laplace_counts(self, shape, *, scale):  # noqa: ARG002
         return np.zeros(shape, dtype=np.int64)
 
@@ -43,9 +40,6 @@ class Scaled(SystemNoise):
     def __init__(self, factor):
         super().__init__()
         self.factor = factor
-
-    def fine_gaussian(self, shape):
-        return np.rint(super().fine_gaussian(shape) * self.factor).astype(np.int64)
 
     def gaussian_counts(self, shape, *, sigma):
         return super().gaussian_counts(shape, sigma=sigma * self.factor)

@@ -26,7 +26,8 @@ from synth.evaluate.audit import runs
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.lazy import Lazy
 from synth.pipeline.methods import generator_named, granted
-from synth.privacy.accounting.composition import GaussianDpEvent, calibrate
+from synth.privacy.accounting.events import GaussianDpEvent
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import relation_named
 
 optimize = Lazy("scipy.optimize")

@@ -101,7 +101,7 @@ def ledger_show(
     **asked: Any,
 ) -> Said:
     """Show what has been spent, what remains, and the last lines."""
-    from synth.privacy.accounting.composite import composite
+    from synth.privacy.accounting.compare_runs import composite
 
     book = _opened(asked["ledger"])
     name = _named(table, asked["dataset"], schema, book) if table or asked["dataset"] else None

@@ -10,8 +10,7 @@ import pandas as pd
 
 from synth.errors import UsageError
 from synth.schema import codec
-from synth.schema.dataset import Dataset
-from synth.schema.given import check_schema
+from synth.schema.dataset import Dataset, check_schema
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading

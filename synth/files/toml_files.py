@@ -40,10 +40,6 @@ def load(path: Path, form: type[Model], *, kind: str, variable: str) -> Model:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, fault["loc"]))
-    rule = "is not known here; remove it" if fault["type"] == "extra_forbidden" else _worded(fault["msg"])
+    rule = fault["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
+    rule = "is not known here; remove it" if fault["type"] == "extra_forbidden" else rule
     raise InputError(f"{kind} {path}: {f'{where}: ' if where else ''}{rule}; see docs/app.md for its form")
-
-
-def _worded(message: str) -> str:
-    """Pydantic's words for a rule, as the rest of a line."""
-    return message.replace("Input should be", "must be").removeprefix("Value error, ")

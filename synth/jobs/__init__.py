@@ -24,31 +24,3 @@ from synth.jobs.job import (
 from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.reporter import Reporter, uninterrupted
 from synth.jobs.stages import stage_in_words
-
-__all__ = [
-    "AS_ASKED",
-    "COUNTS",
-    "DESCRIPTION",
-    "FOLDER",
-    "LEARNT",
-    "QUEUED",
-    "RUN",
-    "UNSAID",
-    "Cancelled",
-    "Job",
-    "PeakMemory",
-    "Reporter",
-    "Status",
-    "ahead",
-    "alive",
-    "asked",
-    "create",
-    "give_back",
-    "home",
-    "identity",
-    "listing",
-    "looks",
-    "stage_in_words",
-    "uninterrupted",
-    "write_file",
-]

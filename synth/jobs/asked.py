@@ -7,14 +7,15 @@ its reason, or the job that answers; after a job that failed there can be anothe
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, SynthError, UsageError
-from synth.files import regular_files, whole_files
-from synth.jobs.job import Job, home
+from synth.files import whole_files
+from synth.jobs.job import Job, home, read_json
 from synth.schema.names import is_text
 
 QUESTION, DECISION = "question.json", "decision-{}.json"
@@ -52,11 +53,7 @@ class Asked:
     @property
     def decision(self) -> dict[str, Any] | None:
         """What was decided, by whom; None while it waits."""
-        try:
-            stored = json.loads(regular_files.text(self.path / DECISION.format(self._decisions())))
-        except (OSError, ValueError, RecursionError):
-            return None
-        return stored if isinstance(stored, dict) else None
+        return read_json(self.path / DECISION.format(self._decisions()))
 
     def _decisions(self) -> int:
         return len(list(self.path.glob(DECISION.format("*"))))
@@ -124,10 +121,8 @@ def listing() -> list[Asked]:
     """
     stored = []
     for file in sorted(_home().glob(f"*/{QUESTION}"), reverse=True):
-        try:
-            stored.append(Asked(path=file.parent, **json.loads(regular_files.text(file))))
-        except (OSError, ValueError, TypeError, RecursionError):
-            continue
+        with suppress(TypeError):
+            stored.append(Asked(path=file.parent, **(read_json(file) or {})))
     return stored
 
 

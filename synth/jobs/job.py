@@ -242,13 +242,18 @@ class Job:
             ) from None
 
     def _read(self, name: str, otherwise: str) -> dict[str, Any]:
-        try:
-            plain = json.loads(regular_files.text(self.path / name))
-        except (OSError, ValueError, RecursionError):
-            plain = None
-        if not isinstance(plain, dict):
+        if (plain := read_json(self.path / name)) is None:
             raise InputError(f"job {self.path}: {otherwise}")
         return plain
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file; None where there is none, or it is damaged."""
+    try:
+        plain = json.loads(regular_files.text(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return plain if isinstance(plain, dict) else None
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 
 from synth.errors import SynthError, UsageError
 from synth.files import whole_files
-from synth.jobs.job import Job, listing
+from synth.jobs.job import Job, listing, read_json
 from synth.schema import names
 
 LOOKED, CHOICE, RELEASED = "looked.json", "choice.json", "released.json"
@@ -76,7 +76,7 @@ def decided(job: Job, others: list[Job]) -> bool:
 
 def choice(job: Job) -> dict[str, Any] | None:
     """How this run was chosen, None where nobody said."""
-    return _read(job, CHOICE)
+    return read_json(job.path / CHOICE)
 
 
 def release(job: Job, *, by: str = "", approved_by: str = "", shown: Mapping[str, Any] | None = None) -> None:
@@ -117,7 +117,7 @@ def _digest(file: Path) -> str:
 
 def released(job: Job) -> dict[str, Any] | None:
     """Who released the run and when, None where nobody did."""
-    return _read(job, RELEASED)
+    return read_json(job.path / RELEASED)
 
 
 def rivals(job: Job) -> list[Job]:
@@ -200,11 +200,3 @@ def _done(job: Job) -> bool:
 def _note(job: Job, name: str, plain: dict[str, Any]) -> None:
     text = json.dumps({**plain, "time": datetime.now(UTC).isoformat(timespec="seconds")}, ensure_ascii=False)
     whole_files.write(job.path / name, text)
-
-
-def _read(job: Job, name: str) -> dict[str, Any] | None:
-    try:
-        parsed = json.loads((job.path / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return parsed if isinstance(parsed, dict) else None

@@ -16,7 +16,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
-from synth.questions.gradients import AUTOENCODER, FLOW, KERNEL, RATES, TRANSPORT
+from synth.questions.gradients import AUTOENCODER, FINE, FLOW, KERNEL, RATES, TRANSPORT
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
@@ -107,7 +107,7 @@ class Descents:
             if result.taken == 0:
                 check_places(question)
             total = result.sums(question, noise)
-        released = total + noise.fine_gaussian((plan.weights,))
+        released = total + noise.gaussian_counts((plan.weights,), sigma=FINE)
         result.taken += 1
         self._open[id(plan)] = result
         return StepRelease(question=question, values=released * plan.lattice)

@@ -10,11 +10,11 @@ from synth.lazy import torch
 from synth.mechanisms.gradients import on_lattice
 from synth.mechanisms.votes import Classes, TaughtTeachers, features
 from synth.numeric import networks
-from synth.privacy.accounting.events import Event, GaussianDpEvent, TabledGaussianDpEvent
+from synth.privacy.accounting.events import Event, GaussianDpEvent, RoundedGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Pulls, PullsRelease
-from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
+from synth.questions.gradients import BALLOTS, CLIPPED, FINE, SIGNS
 
 HELD = 1 << 24  # most numbers of teachers' gradients held at a time, 4 bytes each
 
@@ -39,7 +39,7 @@ class Pulling(Classes):
     def events(self, question: Pulls, adjacency: Adjacency) -> list[Event]:  # type: ignore[override]
         """One Gaussian for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
         self.check_size(question.teachers)
-        kind = TabledGaussianDpEvent if question.form == CLIPPED else GaussianDpEvent
+        kind = RoundedGaussianDpEvent if question.form == CLIPPED else GaussianDpEvent
         return [
             kind(
                 name=question.purpose,
@@ -68,7 +68,7 @@ class Pulling(Classes):
             result.learn(question.lessons, question.moves)
             total = summed(question, result)
         if question.form == CLIPPED:
-            released = (total + noise.fine_gaussian(total.shape)) * question.lattice
+            released = (total + noise.gaussian_counts(total.shape, sigma=FINE)) * question.lattice
         else:
             released = (total + noise.gaussian_counts(total.shape, sigma=question.sigma)).astype(float)
         return PullsRelease(question=question, values=released)

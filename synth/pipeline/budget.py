@@ -25,16 +25,11 @@ from synth.mechanisms.gradients import rate as unit_rate
 from synth.mechanisms.pulls import Pulling
 from synth.mechanisms.votes import Classes
 from synth.pipeline.uses import workload
-from synth.privacy.accounting.composition import (
-    EPSILON_SLACK,
-    SAFETY,
-    calibrate_rho,
-    derived_epsilon,
-    sampled_sigma,
-    slice_sigma,
-)
-from synth.privacy.accounting.slice_profile import theorem_1
-from synth.privacy.accounting.smooth_slices import swd
+from synth.privacy.accounting.float_slack import EPSILON_SLACK, SAFETY
+from synth.privacy.accounting.gaussian import derived_epsilon
+from synth.privacy.accounting.losses import sampled_sigma
+from synth.privacy.accounting.renyi import calibrate_rho
+from synth.privacy.accounting.slice_profile import slice_sigma, swd, theorem_1
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
 from synth.questions import (

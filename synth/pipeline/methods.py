@@ -7,7 +7,8 @@ from synth.errors import UsageError, meant
 from synth.generators import GENERATORS, TREES
 from synth.generators.method import Method, options_of, with_options
 from synth.pipeline import retention
-from synth.privacy.accounting import composition
+from synth.privacy.accounting.float_slack import EPSILON_SLACK
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.kinds import kinds_of
@@ -91,8 +92,8 @@ def generator_named(
 
 def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: bool) -> Grant:
     """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
-    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_SLACK) if learning else 0.0
-    mu = composition.calibrate(epsilon, delta - failure) if delta else 0.0  # a pure run has no Gaussian noise
+    failure = min(0.1 * delta, 0.1 * epsilon * EPSILON_SLACK) if learning else 0.0
+    mu = calibrate(epsilon, delta - failure) if delta else 0.0  # a pure run has no Gaussian noise
     return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 

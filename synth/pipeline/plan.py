@@ -35,10 +35,9 @@ from synth.pipeline.request import RunRequest, check_num_rows
 from synth.pipeline.run import Wanted, fit_and_sample
 from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
 from synth.pipeline.uses import tables_of, with_uses
-from synth.privacy.accounting import composition
 from synth.privacy.accounting.composition import epsilon_of
-from synth.privacy.accounting.division import division
-from synth.privacy.accounting.events import Event
+from synth.privacy.accounting.events import Event, division
+from synth.privacy.accounting.guarantee import check
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
@@ -130,7 +129,7 @@ def plan(
     Privacy: public only.
     """
     check_schema(schema, tree=True)
-    composition.check(epsilon, delta, pure=True)
+    check(epsilon, delta, pure=True)
     check_num_rows(rows)
     bare, share = _to_be_learnt(with_target(schema, target), learn_share)
     facts, link = taken(bare), relation_named(relation)

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from synth.pipeline.retention import retention
-from synth.privacy.accounting.division import BudgetPart
+from synth.privacy.accounting.events import BudgetPart
 
 SHOWN = 6  # names of columns in a line
 

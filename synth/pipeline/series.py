@@ -8,8 +8,7 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.pipeline.inference.released_counts import count_intervals
-from synth.privacy.accounting.composition import derived_epsilon
-from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.guarantee import check_promise
 from synth.release import folder
 from synth.release.leaving import may_leave

@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synth.errors import BudgetError
-from synth.privacy.accounting.composition import (
-    Event,
-    GaussianDpEvent,
-    calibrate,
-    epsilon_of,
-    imprecision,
-    slack_taken,
-    total_mu,
-)
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import Event, GaussianDpEvent, total_mu
+from synth.privacy.accounting.float_slack import slack_taken
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.privacy.owner import Owner
 from synth.privacy.relation import Adjacency, Relation
@@ -176,7 +171,7 @@ class Curator:
         epsilon, delta = self._sampler
         cells = mechanism.changed_cells(question, grant.adjacency)
         for event in asked:
-            more = imprecision(event, cells=cells, epsilon=grant.epsilon, delta=grant.left_delta)
+            more = event.imprecision(cells=cells, epsilon=grant.epsilon, delta=grant.left_delta)
             epsilon, delta = epsilon + more[0], delta + more[1]
             epsilon += 2 * event.failure_delta  # -ln(1 - f), values.md
         failures = sum(e.failure_delta for e in [*self._events, *asked])

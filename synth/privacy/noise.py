@@ -13,7 +13,6 @@ import numpy as np
 from randomgen import AESCounter
 
 from synth.privacy import owner
-from synth.privacy.noise_table import leading, thresholds
 from synth.privacy.rounded_gaussian import MORE, QUICK, draws
 
 WIDEST = 2.0**58  # a deviation; sixteen of them, which no draw reaches, leave half of 63 bits to what it is added to
@@ -67,21 +66,6 @@ class SystemNoise:
     def _by_inversion(self, shape: tuple[int, ...], sigma: float) -> np.ndarray:
         bits = self._generator().integers(0, 2**64, size=prod(shape), dtype=np.uint64)
         return draws(bits, sigma, lambda: self._below(2**MORE)).reshape(shape)
-
-    def fine_gaussian(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Independent Gaussians of deviation ``tabled.FINE``, rounded to whole numbers, int64 (shape).
-
-        Drawn by inversion of a table: each draw's law is the rounded Gaussian's up to 2**-109 of total variation, for
-        releases of so many numbers that floating point would be too coarse (mechanisms/gradients.md).
-        """
-        bits = self._generator().integers(0, 2**64, size=shape, dtype=np.uint64)
-        high, signed = bits >> np.uint64(1), np.where(bits & np.uint64(1), -1, 1)
-        first = leading()
-        size = np.searchsorted(first, high, side="right").astype(np.int64)
-        for at in np.argwhere(first[size - 1] == high):  # about once in 10**14 draws: the next 63 bits decide
-            whole = (int(high[tuple(at)]) << 63) | self._below(2**63)
-            size[tuple(at)] = bisect_right(thresholds(), whole)
-        return size * signed
 
     def laplace_counts(self, shape: tuple[int, ...], *, scale: float) -> np.ndarray:
         """Independent whole numbers, int64 (shape), k with odds exp(-abs(k) / scale): exactly (mechanisms/laplace.md).

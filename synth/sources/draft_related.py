@@ -22,9 +22,7 @@ from synth.sources import named_databases
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft, rows_retained
 from synth.sources.engines import sqlite
-from synth.sources.engines.declared_keys import declared_keys
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.files import is_delta, parquet_files
@@ -74,7 +72,8 @@ def draft_related(
     joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
     result = guessed(headers) if declared is None else list(declared)
     if declared is None:
-        result += _of_orphans(headers, [*wanted.keys, *result])
+        below = {r.child for r in [*wanted.keys, *result]}  # tables without a parent may share a key with one
+        result += [r for r in sure(shared(headers)) if r.child not in below]
     others = (r for r in result if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
     references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
@@ -94,12 +93,6 @@ def draft_related(
         "open": [*made.open, *_either_way(headers, made), *read.open],
     }
     return DraftedTables(tables=schemas, plain={n: v for n, v in plain.items() if v}, notes=read.notes)
-
-
-def _of_orphans(headers: Mapping[str, Sequence[str]], references: Sequence[Reference]) -> list[Reference]:
-    """Keys that tables without a parent share with others, where names tell which table is the parent."""
-    below = {r.child for r in references}
-    return [r for r in sure(shared(headers)) if r.child not in below]
 
 
 def _either_way(headers: Mapping[str, Sequence[str]], made: Tree) -> list[str]:
@@ -150,13 +143,10 @@ class _Read:
                     f"`public={reference.parent}`: {reference} is a key of several columns; a reference "
                     "to a public table is by one column"
                 )
-            values = self._public_keys(reference)
+            table, _ = self._rows(reference.parent)
+            values = public_keys(table, reference.parent_columns[0], name=reference.parent)
             result[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
         return result
-
-    def _public_keys(self, reference: Reference) -> tuple[str, ...]:
-        table, _ = self._rows(reference.parent)
-        return public_keys(table, reference.parent_columns[0], name=reference.parent)
 
     def public(self, name: str) -> PublicTable:
         """What the schema says of a public table."""
@@ -329,10 +319,7 @@ def in_database(source: str) -> LocatedTables:
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(name, source)
 
-    if sqlite.is_sqlite(source):
-        names = sqlite.tables(source)
-        headers = {t: sqlite.SqlitePlace(source, t).columns() for t in names}
-        return LocatedTables(headers=headers, rows=rows, declared=sqlite.declared_keys(source, names))
-    engine = Engine(source)
-    headers = {t: list(WarehousePlace(engine, t).expression.schema().names) for t in engine.tables()}
-    return LocatedTables(headers=headers, rows=rows, declared=declared_keys(engine))
+    headers = {t: named_databases.placed(source, t).header() for t in named_databases.tables(source)}
+    sqlite_file = sqlite.is_sqlite(source)
+    declared = sqlite.declared_keys(source, list(headers)) if sqlite_file else Engine(source).declared_keys()
+    return LocatedTables(headers=headers, rows=rows, declared=declared)

@@ -8,7 +8,7 @@ each person is a proposal until somebody confirms it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
@@ -64,31 +64,27 @@ def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
     )
 
 
-@dataclass(kw_only=True)
-class Notes:
+REASONS = {
+    "codes": "few distinct whole numbers: if they are codes, name them with `categorical=`",
+    "keys": "keys by their form, with repeats: drafted as identifiers, of which nothing is published",
+    "notes": "free text, or values that hardly any two rows share: left out; nothing of it is read",
+    "dates": "dates of a form that is not read here: left out; write them like 2020-01-31 to keep them",
+    "mixed": "numbers besides a few words: if the words mean missing, name those with `missing=`",
+    "order": "ordinal text in alphabetical order: put the categories in order in the schema",
+    "empty": "no value in any row: drafted as a constant; leave the column out or state what it can hold",
+}
+
+
+class Notes(dict[str, list[str]]):
     """Columns worth a second look, gathered by reason."""
 
-    codes: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    dates: list[str] = field(default_factory=list)
-    lists: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # number of values, and how to group them
-    order: list[str] = field(default_factory=list)
-    mixed: list[str] = field(default_factory=list)
-    empty: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__({reason: [] for reason in REASONS})
+        self.lists: dict[str, tuple[int, int | None]] = {}  # number of values, and how to group them
 
     def sentences(self) -> list[str]:
         """One sentence for each reason that applies; names only."""
-        parts = [
-            (self.codes, "few distinct whole numbers: if they are codes, name them with `categorical=`"),
-            (self.keys, "keys by their form, with repeats: drafted as identifiers, of which nothing is published"),
-            (self.notes, "free text, or values that hardly any two rows share: left out; nothing of it is read"),
-            (self.dates, "dates of a form that is not read here: left out; write them like 2020-01-31 to keep them"),
-            (self.mixed, "numbers besides a few words: if the words mean missing, name those with `missing=`"),
-            (self.order, "ordinal text in alphabetical order: put the categories in order in the schema"),
-            (self.empty, "no value in any row: drafted as a constant; leave the column out or state what it can hold"),
-        ]
-        said = [f"{','.join(names)}: {text}" for names, text in parts if names]
+        said = [f"{','.join(names)}: {text}" for reason, text in REASONS.items() if (names := self[reason])]
         return [*said, *self._long()]
 
     def _long(self) -> list[str]:
@@ -115,12 +111,16 @@ def kind_of(cells: Cells, *, kind: str | None, limit: int, notes: Notes) -> Colu
     if kind == "identifier":
         return _made(cells, "identifier")
     if not cells.values:
-        notes.empty.append(cells.name)
+        notes["empty"].append(cells.name)
         return Column(type="categorical", categories=tuple(cells.missing), source=UNCONFIRMED)
     if kind in ("categorical", "ordinal"):
         return _categories(cells, kind, limit=limit, notes=notes)
     if kind == "datetime":
-        return _dates(cells) or _no_dates(cells)
+        if (column := _dates(cells)) is None:
+            raise UsageError(
+                f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first"
+            )
+        return column
     rules: list[Callable[[], Column | None]] = [
         lambda: _places(cells, limit, notes),
         lambda: _whole_dates(cells, notes),
@@ -165,14 +165,14 @@ def _whole_dates(cells: Cells, notes: Notes) -> Column | None:
 
 
 def _other_dates(cells: Cells, notes: Notes) -> Column:
-    notes.dates.append(cells.name)
+    notes["dates"].append(cells.name)
     return _made(cells, "omitted", risk="dates")
 
 
 def _keyed(cells: Cells, notes: Notes) -> Column:
     """A key becomes a counter: nothing of it is published."""
     if cells.seen.repeats:
-        notes.keys.append(cells.name)
+        notes["keys"].append(cells.name)
     return _made(cells, "identifier")
 
 
@@ -183,7 +183,7 @@ def _integers(cells: Cells, notes: Notes) -> Column | None:
     if draft_risks.key_of_numbers(cells.seen):
         return _keyed(cells, notes)
     if named_like_key(cells.name) or 1 < len(cells.values) <= FEW:
-        notes.codes.append(cells.name)
+        notes["codes"].append(cells.name)
     if max(-bounds[0], bounds[1]) >= literals.MAX_WHOLE:
         return None
     wide = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
@@ -217,14 +217,10 @@ def _dates(cells: Cells) -> Column | None:
     return _made(cells, "datetime", min=span.first, max=span.last, resolution=span.resolution)
 
 
-def _no_dates(cells: Cells) -> Column:
-    raise UsageError(f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first")
-
-
 def _unpublished(cells: Cells, notes: Notes) -> Column | None:
     """Text that must not be published: a counter where it is a key, else left out. None for lists of categories."""
     if literals.mostly_numbers(cells.values):
-        notes.mixed.append(cells.name)
+        notes["mixed"].append(cells.name)
     seen = cells.seen
     risk = draft_risks.risk_of_text(seen)
     if risk == "dates":
@@ -232,7 +228,7 @@ def _unpublished(cells: Cells, notes: Notes) -> Column | None:
     if risk == "key" or (risk == "unique" and not seen.repeats):
         return _keyed(cells, notes)
     if risk in ("text", "unique"):
-        notes.notes.append(cells.name)
+        notes["notes"].append(cells.name)
         return _made(cells, "omitted", risk=risk)
     return None
 
@@ -245,7 +241,7 @@ def _categories(cells: Cells, kind: str, *, limit: int, notes: Notes) -> Column:
         )
     numbers = literals.sorted_numbers(cells.values)
     if kind == "ordinal" and numbers is None:
-        notes.order.append(cells.name)
+        notes["order"].append(cells.name)
     risk: Risk | None = draft_risks.risk_of_text(cells.seen)
     if risk is not None:
         notes.lists[cells.name] = (len(cells.values), coarsening.offered(cells.values) if cells.seen.long else None)

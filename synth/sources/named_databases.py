@@ -26,16 +26,16 @@ from pydantic import RootModel, field_validator, model_validator
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files import regular_files, toml_files
 from synth.schema import names
-from synth.schema.dialect import Dialect
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
 from synth.sources.engines.sqlite import tables as sqlite_tables
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.formats import csv_files, files
+from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading
 from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.text_table import Table
-from synth.sources.table_source import CsvPlace, ParquetPlace, Place, place_of
+from synth.sources.rows.encoding import as_table
+from synth.sources.table_source import CsvPlace, Place, StreamedPlace, place_of
 
 FEW = 500_000  # rows that are enough for a draft
 MOST_HELD = 1 << 28  # bytes of cells that a draft holds, however they lie in a file
@@ -108,7 +108,7 @@ def place(table: str | Path, source: str | None) -> Place:
     return place_of(table) if source is None else placed(address(source), str(table))
 
 
-def placed(source: str, table: str) -> Place:
+def placed(source: str, table: str) -> StreamedPlace:
     """A table at a full address. Nothing is connected to. Errors: UsageError for an address of no known engine."""
     return SqlitePlace(source, table) if is_sqlite(source) else WarehousePlace(Engine(source), table)
 
@@ -142,31 +142,14 @@ def whole(
     ``stated`` facts of its dialect are taken as they are. Errors: InputError, UsageError.
     """
     at = place(table, source)
-    dialect: Dialect | None = None
-    parts: Iterable[pa.Table]
-    if isinstance(at, WarehousePlace):
-        names = list(at.expression.schema().names)
-        at.check_form([*names, *(c for c in columns or () if c not in names)])
-        parts = (pa.Table.from_batches([b]) for b in at.asked.batches(at._plainly(names)))
-    elif isinstance(at, SqlitePlace):
-        names = at.columns()
-        at.check_form(columns or ())
-        parts = at.parts(names)
-    elif isinstance(at, ParquetPlace):
-        names = files.header(at.paths[0])
-        at.check_form([*names, *(c for c in columns or () if c not in names)])
-        parts = (pa.Table.from_batches([b]) for p in at.paths for b in files.parquet_batches(p, names))
-    else:
-        if isinstance(at, CsvPlace):
-            dialect = sniffed(at.path, **(stated or {}))
-        files.check_form(table, columns=columns, dialect=dialect)
-        if not isinstance(at, CsvPlace):
-            result = files.read(table, reading=Reading(dialect=dialect))
-            result.dialect = dialect
-            return result, []
-        names = files.header(table, dialect=dialect)
-        parts = csv_files.stream(at.path, names, dialect)
-    retained, step = thinned(parts, few=few)
+    dialect = sniffed(at.path, **(stated or {})) if isinstance(at, CsvPlace) else None
+    if not isinstance(at, StreamedPlace):
+        files.check_form(table, columns=columns)
+        return files.read(table), []
+    at = CsvPlace(at.path, Reading(dialect=dialect)) if isinstance(at, CsvPlace) else at
+    names = at.header()
+    at.check_form([*names, *(c for c in columns or () if c not in names)])
+    retained, step = thinned(map(as_table, at.parts(names)), few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
     result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)
     result.dialect = dialect

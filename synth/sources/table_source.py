@@ -22,7 +22,7 @@ from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_files import open_bytes
 from synth.sources.formats.files import parquet_files
 from synth.sources.formats.text_table import Digest, Table, check_names, from_frame
-from synth.sources.rows.encoding import Batch, Encoder, plain, tables
+from synth.sources.rows.encoding import Batch, Encoder, as_table, tables
 from synth.sources.rows.sketch import Sketch
 from synth.sources.rows.spill import Persons
 
@@ -67,9 +67,9 @@ class Place(ABC):
     def read(self, columns: Sequence[str]) -> Table:
         """All rows of some columns, as text, in memory."""
 
-    @abstractmethod
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
-        """The measured columns, and ``raw`` ones, some rows at a time."""
+        """The measured columns, and ``raw`` ones, some rows at a time; here all at once."""
+        yield Batch(table=self.read([*schema.measured(), *raw]))
 
     def encoded(
         self,
@@ -91,6 +91,29 @@ class Place(ABC):
 
     def feed(self, digest: Digest, columns: Sequence[str]) -> None:  # noqa: B027
         """Gives the digest what the batches did not: nothing where they were text."""
+
+
+class StreamedPlace(Place):
+    """A table that is read some rows at a time."""
+
+    @abstractmethod
+    def header(self) -> list[str]:
+        """The column names. Errors: InputError."""
+
+    @abstractmethod
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table | pa.RecordBatch]:
+        """The columns as they lie, some rows at a time. Errors: InputError."""
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The columns as text, in memory."""
+        none = pa.schema([(n, pa.string()) for n in columns]).empty_table()
+        whole = pa.concat_tables([as_table(part) for part in self.parts(columns)] or [none])
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """Rows as text, for the codec."""
+        for part in tables(self.parts([*schema.measured(), *raw])):
+            yield Batch(table=part.read_by(self.reading))
 
 
 @dataclass(frozen=True)
@@ -117,10 +140,6 @@ class FramePlace(Place):
         """The frame's columns as text."""
         return from_frame(self.frame[list(columns)]).read_by(self.reading)
 
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
-        """All rows at once: they are in memory anyway."""
-        yield Batch(table=self.read([*schema.measured(), *raw]))
-
 
 @dataclass(frozen=True)
 class FilePlace(Place):
@@ -142,26 +161,27 @@ class FilePlace(Place):
         """The columns as text."""
         return files.read(self.path, columns=columns, reading=self.reading)
 
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
-        """All rows at once."""
-        yield Batch(table=self.read([*schema.measured(), *raw]))
+    def header(self) -> list[str]:
+        """The column names. Errors: InputError."""
+        return files.header(self.path, dialect=self.reading.dialect)
 
 
 @dataclass(frozen=True)
-class CsvPlace(FilePlace):
+class CsvPlace(FilePlace, StreamedPlace):
     """A CSV file, plain or gzipped, parsed block by block by the reader that checks its form."""
 
     engine = "arrow"
     delimited = True
 
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+    batches = StreamedPlace.batches
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some megabytes of cells at a time."""
-        parts = tables(csv_files.stream(self.path, [*schema.measured(), *raw], self.reading.dialect))
-        return plain(part.read_by(self.reading) for part in parts)
+        return csv_files.stream(self.path, list(columns), self.reading.dialect)
 
 
 @dataclass(frozen=True)
-class ParquetPlace(FilePlace):
+class ParquetPlace(FilePlace, StreamedPlace):
     """A Parquet file, or all those of a folder as one table, read and encoded by DuckDB."""
 
     engine = "duckdb"
@@ -200,10 +220,16 @@ class ParquetPlace(FilePlace):
         """Rows of all files: private."""
         return sum(pq.ParquetFile(p).metadata.num_rows for p in self.paths)
 
-    def read(self, columns: Sequence[str]) -> Table:
-        """The columns as text."""
-        whole = pa.concat_tables([files.read_parquet(p, list(columns)) for p in self.paths])
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
+    read = StreamedPlace.read
+
+    def header(self) -> list[str]:
+        """Those of the first file."""
+        return files.header(self.paths[0])
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batch by batch."""
+        for path in self.paths:
+            yield from files.parquet_batches(path, list(columns))
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """As DuckDB hands them over."""
@@ -216,9 +242,8 @@ class ParquetPlace(FilePlace):
         if self.num_rows > MOST_COMPARED:
             digest.give_up()
             return
-        for path in self.paths:
-            for table in tables(files.parquet_batches(path, list(columns))):
-                digest.add(table)
+        for table in tables(self.parts(columns)):
+            digest.add(table)
 
 
 def place_of(table: str | Path | pd.DataFrame) -> Place:

@@ -13,7 +13,7 @@ from synth.errors import UsageError
 from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.lazy import special
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import Adjacency
 from synth.questions import Embedding, EmbeddingRelease, Score, TreeScore
 from synth.questions.embeddings import COUNT, QUANTILE, SURVIVAL

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from synth.mechanisms import embeddings
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Embedding, Fourier, Tensors, Term

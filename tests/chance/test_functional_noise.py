@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.linalg import solve_triangular
 
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
 from tests.evil_twins import Scaled, z_of_squares

@@ -13,7 +13,8 @@ from scipy import stats
 
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
-from synth.privacy.accounting.composition import calibrate, sampled_sigma
+from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.accounting.losses import sampled_sigma
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Descent, Step, Teachers, Votes
 from synth.questions.gradients import FINE, whole_rate
@@ -80,9 +81,9 @@ def test_wrong_noise_is_caught(factor):
     assert abs(z_of_squares(drawn(Scaled(factor)))) > 4.9
 
 
-def test_the_tables_far_draws_are_as_rare_as_they_should_be():
+def test_far_draws_are_as_rare_as_they_should_be():
     """A million draws: those beyond 3 and 4 deviations, and the zeros, within 5 errors of their chances."""
-    sizes = np.abs(SystemNoise().fine_gaussian((1_000_000,)))
+    sizes = np.abs(SystemNoise().gaussian_counts((1_000_000,), sigma=FINE))
     for chance, seen in (
         (2 * stats.norm.sf((3 * FINE + 0.5) / FINE), sizes > 3 * FINE),
         (2 * stats.norm.sf((4 * FINE + 0.5) / FINE), sizes > 4 * FINE),
@@ -141,8 +142,8 @@ def test_no_violation_of_a_sampled_training_at_delta_one_in_a_hundred(factor):
     sigma = sampled_sigma(epsilon=epsilon, delta=delta, rate=rate, steps=steps)
     noise = SystemNoise()
     shifted = np.rint(FINE / (sigma * factor)) * (noise.uniform_codes(runs * steps, high=2**32) < rate * 2**32)
-    one = noise.fine_gaussian((runs, steps)) * sigma * factor / FINE
-    other = (noise.fine_gaussian((runs, steps)) + shifted.reshape(runs, steps)) * sigma * factor / FINE
+    one = noise.gaussian_counts((runs, steps), sigma=FINE) * sigma * factor / FINE
+    other = (noise.gaussian_counts((runs, steps), sigma=FINE) + shifted.reshape(runs, steps)) * sigma * factor / FINE
 
     def loss(x):  # the log odds of the two laws: the best statistic there is
         return np.log1p(rate * np.expm1((2 * x - 1) / (2 * (sigma * factor) ** 2))).sum(1)

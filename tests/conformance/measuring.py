@@ -9,7 +9,7 @@ from synth.generators import GENERATORS
 from synth.generators.base import Run
 from synth.generators.method import with_options
 from synth.pipeline import budget
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -13,7 +13,7 @@ from synth.generators.papers.dp_sgd import Descending
 from synth.generators.papers.training import Trained
 from synth.pipeline import budget
 from synth.pipeline.rehearsal import rehearse
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise

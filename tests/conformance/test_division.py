@@ -14,7 +14,7 @@ from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
-from synth.privacy.accounting.division import division
+from synth.privacy.accounting.events import division
 from synth.privacy.noise import SeededNoise
 from tests.conformance.measuring import QUICK
 

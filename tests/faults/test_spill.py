@@ -15,10 +15,10 @@ SPILLS = """
     import time
     import pyarrow as pa, pyarrow.parquet as pq
     pq.write_table(pa.table({{"a": [1]}}), "../one.parquet")
-    from synth.sources.engines import duckdb, duckdb_closed
+    from synth.sources.engines import duckdb
     from synth.sources.engines.{module} import {name} as connect
     duckdb.MEMORY = "40MB"  # before it connects: afterwards nothing can be set
-    duckdb_closed.NOTHING_FETCHED |= {{"memory_limit": "40MB", "threads": 1}}
+    duckdb.NOTHING_FETCHED |= {{"memory_limit": "40MB", "threads": 1}}
     con = connect({arguments})
     con = getattr(getattr(con, "backend", con), "con", con)
     con.execute("CREATE TEMP TABLE t AS SELECT uuid()::varchar u FROM range(1000000)")

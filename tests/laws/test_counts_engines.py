@@ -13,7 +13,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
 from synth.schema.table import Schema, parse
-from synth.sources.engines import one_pass
+from synth.sources.engines import engine as engines
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.formats.text_table import Table
@@ -192,7 +192,7 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
 
 
 def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster, monkeypatch):
-    monkeypatch.setattr(one_pass, "MOST_BINS", 3)
+    monkeypatch.setattr(engines, "MOST_BINS", 3)
     cells = hard_rows(np.random.default_rng(1))
     fill(cluster, "t", arrow(cells), POSTGRES)
     schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))

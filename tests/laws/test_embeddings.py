@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import embeddings
-from synth.privacy.accounting.composition import calibrate, imprecision, slack_taken
+from synth.privacy.accounting.float_slack import slack_taken
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Score, Tensors, Term
@@ -177,7 +178,7 @@ def test_twenty_thousand_changed_features_fit_the_noise_generators_reserve(epsil
     """Since values are told coarsely, no more than a tenth of what calibration set aside is taken."""
     sigma = 1 / calibrate(epsilon, 1e-5)
     (event,) = embeddings.events(asked("tables", sigma), Adjacency(relation=Relation.ADD_REMOVE))
-    cost = imprecision(event, cells=20_000, epsilon=epsilon, delta=1e-5)
+    cost = event.imprecision(cells=20_000, epsilon=epsilon, delta=1e-5)
     assert slack_taken(cost, epsilon, 1e-5) < 0.1
     fine = replace(event, pitch=asked("tables", sigma).pitch)
-    assert slack_taken(imprecision(fine, cells=20_000, epsilon=epsilon, delta=1e-5), epsilon, 1e-5) > 1
+    assert slack_taken(fine.imprecision(cells=20_000, epsilon=epsilon, delta=1e-5), epsilon, 1e-5) > 1

@@ -7,7 +7,8 @@ import pytest
 
 from synth.mechanisms import external
 from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
-from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External

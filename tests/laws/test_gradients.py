@@ -11,7 +11,9 @@ from synth.errors import BudgetError, UsageError
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
 from synth.numeric import networks
-from synth.privacy.accounting.composition import calibrate, epsilon_of, sampled_sigma
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.accounting.losses import sampled_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -8,7 +8,7 @@ import pytest
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import embeddings
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

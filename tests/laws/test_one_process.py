@@ -14,7 +14,7 @@ import pytest
 import synth
 from synth.errors import BudgetError
 from synth.mechanisms import counts
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise

@@ -8,8 +8,9 @@ import pytest
 
 from synth.mechanisms import pulls
 from synth.mechanisms.votes import TaughtTeachers
-from synth.privacy.accounting.composition import calibrate, epsilon_of
+from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import event as stored
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Pulls, PullsRelease, Teachers
 from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS

@@ -11,9 +11,9 @@ from synth.errors import BudgetError, UsageError
 from synth.mechanisms import above, laplace
 from synth.pipeline.budget import mechanisms
 from synth.pipeline.methods import granted
-from synth.privacy.accounting import pure, renyi, zcdp
-from synth.privacy.accounting.composition import epsilon_of, event
-from synth.privacy.accounting.events import GaussianDpEvent, LaplaceDpEvent, PureDpEvent
+from synth.privacy.accounting import renyi
+from synth.privacy.accounting.composition import epsilon_of, through_renyi
+from synth.privacy.accounting.events import GaussianDpEvent, LaplaceDpEvent, PureDpEvent, event
 from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -57,21 +57,21 @@ def test_the_price_of_laplace_noise_is_its_own_divergence(scale, move):
     law = discrete(scale)
     p, q = law[move:], law[:-move]
     exact = [log(np.sum(np.exp(a * np.log(p) + (1 - a) * np.log(q)))) / (a - 1) for a in (1.5, 2.0, 5.0)]
-    priced = pure.laplace(move / scale, ORDERS[:3], step=1 / scale)
+    priced = renyi.laplace(move / scale, ORDERS[:3], step=1 / scale)
     assert priced == pytest.approx(exact, rel=1e-6)
-    assert (priced <= pure.randomised_response(move / scale, ORDERS[:3]) * (1 + 1e-12)).all()
-    assert (priced >= pure.laplace(move / scale, ORDERS[:3])).all()  # the continuous formula would be too little
+    assert (priced <= renyi.randomised_response(move / scale, ORDERS[:3]) * (1 + 1e-12)).all()
+    assert (priced >= renyi.laplace(move / scale, ORDERS[:3])).all()  # the continuous formula would be too little
 
 
 def test_two_cells_cost_no_more_than_their_sum_in_one():
     for one, other in product([0.2, 1.0, 3.0], repeat=2):
-        apart = pure.laplace(one, ORDERS, step=0.2) + pure.laplace(other, ORDERS, step=0.2)
-        assert (apart <= pure.laplace(one + other, ORDERS, step=0.2) * (1 + 1e-9)).all()
+        apart = renyi.laplace(one, ORDERS, step=0.2) + renyi.laplace(other, ORDERS, step=0.2)
+        assert (apart <= renyi.laplace(one + other, ORDERS, step=0.2) * (1 + 1e-9)).all()
 
 
 def test_randomised_response_is_the_worst_of_pure_privacy():
     rng, epsilon = np.random.default_rng(0), 1.3
-    most = pure.randomised_response(epsilon, ORDERS)
+    most = renyi.randomised_response(epsilon, ORDERS)
     for _ in range(200):
         q = rng.dirichlet(np.ones(4))
         p = q * np.exp(rng.uniform(-epsilon / 2, epsilon / 2, 4))
@@ -92,7 +92,7 @@ def test_pure_events_add_up_without_a_delta_and_cost_less_with_one():
     ) * (1 + 1e-9)
     beside = [*many, GaussianDpEvent(name="g", sensitivity=1.0, sigma=9.0)]
     assert epsilon_of(many, 1e-6) < epsilon_of(beside, 1e-6) < 5.0 + 1.0
-    assert renyi.epsilon(many, 1e-6) <= zcdp.epsilon_of_rho(50 * 0.1**2 / 2, 1e-6 * 0.98) * (1 + 2e-4)
+    assert through_renyi(many, 1e-6) <= renyi.epsilon_of_rho(50 * 0.1**2 / 2, 1e-6 * 0.98) * (1 + 2e-4)
 
 
 @pytest.mark.parametrize("kind", [PureDpEvent, LaplaceDpEvent])

@@ -20,7 +20,7 @@ from synth.generators.base import Run
 from synth.generators.method import OneOf, with_options
 from synth.mechanisms import search, selection, slices, values, weighted
 from synth.pipeline import budget
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -10,9 +10,10 @@ from scipy import stats
 from synth.errors import BudgetError
 from synth.mechanisms import search
 from synth.pipeline.budget import mechanisms
-from synth.privacy.accounting.composition import calibrate, epsilon_of, total_mu
-from synth.privacy.accounting.events import BoundedRangeDpEvent, GaussianDpEvent
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import BoundedRangeDpEvent, GaussianDpEvent, total_mu
 from synth.privacy.accounting.events import event as stored
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -8,8 +8,9 @@ import pytest
 
 from synth.errors import UsageError
 from synth.mechanisms import selection
-from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
+from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
+from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice

@@ -20,7 +20,8 @@ from synth.generators import GENERATORS
 from synth.generators.base import Run
 from synth.mechanisms import counts, slices
 from synth.pipeline.methods import granted
-from synth.privacy.accounting.composition import Event, GaussianDpEvent, slice_sigma
+from synth.privacy.accounting.events import Event, GaussianDpEvent
+from synth.privacy.accounting.slice_profile import slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation

@@ -18,7 +18,7 @@ from synth.sources.rows.forest import link
 from tests.planted.suspects import swapped
 from tests.planted.walks import once, reported_alike, uncovered
 
-COUNTED, RANKED = linked.exact, forest._ranked
+COUNTED, RANKED = linked.exact, forest.ranked
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_a_word_about_rows_without_a_parent_is_noticed():
         return RANKED(codes, draws)
 
     canary = chosen(["cells and keys that cannot be read"], related=True)[0]
-    with swapped(forest, "_ranked", reported):
+    with swapped(forest, "ranked", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
 

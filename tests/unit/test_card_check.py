@@ -10,7 +10,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.privacy.accounting.composition import calibrate, derived_epsilon
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.release.card import model, verify
 from synth.release.card.statements import CHOICES, complete, selection
 from synth.report import card_page

@@ -11,7 +11,9 @@ from synth.evaluate.audit.likelihood_ratios import ratio
 from synth.evaluate.audit.neighbours import ODD, Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
 from synth.pipeline.budget import mechanisms
-from synth.privacy.accounting.composition import GaussianDpEvent, calibrate, derived_epsilon, epsilon_of, total_mu
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import GaussianDpEvent, total_mu
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
     Bins,

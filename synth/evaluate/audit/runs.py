@@ -14,7 +14,7 @@ from synth.generators.method import Method
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.reporting import Quiet
 from synth.pipeline.run import Wanted, fit_and_sample
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, ExternalRelease

@@ -30,7 +30,7 @@ from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.generators.core.related import Nested
 from synth.pipeline.methods import generator_named, granted
-from synth.privacy.accounting.composition import GaussianDpEvent
+from synth.privacy.accounting.events import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 
 DRAWS = 60  # of each table: a leak that shows in every run is certain by then, and noise that is a fifth too small

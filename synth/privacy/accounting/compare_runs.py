@@ -1,7 +1,8 @@
-"""The same runs under five calculi, from the plainest bound to the exact one: why a composite is less than a sum.
+"""Several runs together, for information: their exact composite, and the same runs under five calculi.
 
-For information and for learning: what a policy enforces is the plain sum, which holds for runs chosen one after
-another in sight of their results; the other four are for runs whose noise was fixed in advance.
+The calculi go from the plainest bound to the exact one: why a composite is less than a sum. For information and for
+learning: what a policy enforces is the plain sum, which holds for runs chosen one after another in sight of their
+results; the other four are for runs whose noise was fixed in advance.
 
 Proof note: synth/mechanisms/counts.md.
 """
@@ -15,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.lazy import Lazy
-from synth.privacy.accounting import pure
-from synth.privacy.accounting.composition import derived_epsilon
 from synth.privacy.accounting.float_slack import DELTA_SLACK, with_float_slack
+from synth.privacy.accounting.gaussian import derived_epsilon, gaussian_delta
+from synth.privacy.accounting.renyi import randomised_response
+from synth.privacy.accounting.roots import least
 from synth.privacy.ledger.entries import Entry
-
-special = Lazy("scipy.special")
+from synth.privacy.ledger.policy import Total
 
 CALCULI = ("basic", "advanced", "zcdp", "rdp", "exact")
 AT = 1e-6  # the delta at which pure runs are composed, which have none of their own
@@ -114,7 +114,7 @@ def rdp(rho: float, delta: float, alone: Sequence[float] = ()) -> float:
     4.73
     """
     a = ORDERS
-    whole = rho * a + sum(pure.randomised_response(e, a) for e in alone)
+    whole = rho * a + sum(randomised_response(e, a) for e in alone)
     result = whole + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
     return float(max(0.0, result.min()))
 
@@ -169,36 +169,17 @@ def optimal(epsilons: Sequence[float], delta: float, *, mu: float = 0.0) -> floa
     laws = np.array([1.0])
     for e in epsilons:
         reach = ceil(e / step - 1e-9)
-        bit = np.zeros(2 * reach + 1)
-        bit[[-1, 0]] = exp(reach * step) / (1 + exp(reach * step)), 1 / (1 + exp(reach * step))
-        laws = _added(laws, bit)
+        odds, before = exp(reach * step), laws
+        laws = np.zeros(len(before) + 2 * reach)  # the law of a sum with a loss of two values
+        laws[: len(before)] += before / (1 + odds)
+        laws[2 * reach :] += before * (odds / (1 + odds))
     losses = (np.arange(len(laws)) - (len(laws) - 1) / 2) * step
     wanted = delta * (1 - DELTA_SLACK)
 
-    def above(epsilon: float) -> float:
-        return float(laws @ _beyond(epsilon - losses, mu)) - wanted
+    def above(epsilon: float) -> bool:
+        return bool(laws @ gaussian_delta(epsilon - losses, mu) > wanted)
 
-    low, high = 0.0, float(losses[-1]) + (derived_epsilon(mu, wanted) if mu else 0.0)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) > 0 else (low, middle)
-    return with_float_slack(high)
-
-
-def _added(laws: np.ndarray, bit: np.ndarray) -> np.ndarray:
-    """The law of a sum with a loss of two values, the ends of ``bit``."""
-    whole = np.zeros(len(laws) + len(bit) - 1)
-    whole[: len(laws)] += bit[0] * laws
-    whole[len(whole) - len(laws) :] += bit[-1] * laws
-    return whole
-
-
-def _beyond(epsilons: np.ndarray, mu: float) -> np.ndarray:
-    """The delta of a Gaussian mechanism at each of these epsilons, of any sign; without noise, of equal laws."""
-    if mu == 0:
-        return np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 0.0)
-    first, second = -epsilons / mu + mu / 2, -epsilons / mu - mu / 2
-    return special.ndtr(first) - np.exp(np.minimum(epsilons, 700.0) + special.log_ndtr(second))
+    return with_float_slack(least(above, floor=0.0, ceiling=inf))
 
 
 _epsilon = lru_cache(maxsize=4096)(derived_epsilon)
@@ -230,14 +211,14 @@ def ledger_composition(lines: Sequence[Entry], dataset: str, *, at: float = AT) 
     return {"dataset": dataset, "calculi": list(CALCULI), "reason": reason, "steps": steps}
 
 
-def pure_advanced(epsilon: float, runs: int, slack: float) -> float:
-    """The textbook form for ``runs`` mechanisms of equal epsilon and delta 0: eps sqrt(2 k ln(1/d)) + 2 k eps^2.
+def composite(total: Total) -> float | None:
+    """Epsilon of all spends together, at the sum of their deltas, composed as Gaussian mechanisms.
 
-    **Source**: Dwork and Roth, Theorem 3.20, with its k eps (e^eps - 1) bounded by 2 k eps^2 for eps <= 1.
+    None where there is no spend, where one is not Gaussian, or where relations or units differ (their guarantees do
+    not add up). Valid for runs fixed in advance; a run chosen after another's output is covered by the plain sum.
 
-    Privacy: public only.
-
-    >>> pure_advanced(0.1, 100, 1e-6) > advanced([0.1] * 100, 1e-6)
-    True
+    Privacy: public only: the ledger's sums.
     """
-    return epsilon * sqrt(2 * runs * log(1 / slack)) + 2 * runs * epsilon**2
+    if not total.runs or total.mu2 is None:
+        return None
+    return min(derived_epsilon(sqrt(total.mu2), min(1.0, total.delta)), total.epsilon)

@@ -10,7 +10,8 @@ Proof note: synth/mechanisms/counts.md.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from synth.privacy.accounting import pure, renyi, slice_pld, subsampled_gaussian
+from synth.errors import UsageError
+from synth.privacy.accounting import losses, renyi
 from synth.privacy.accounting.events import (
     BoundedRangeDpEvent,
     Event,
@@ -21,46 +22,15 @@ from synth.privacy.accounting.events import (
     PureDpEvent,
     RoundedGaussianDpEvent,
     SlicesDpEvent,
-    TabledGaussianDpEvent,
     ZCDpEvent,
-    event,
+    total_mu,
 )
 from synth.privacy.accounting.float_slack import (
     DELTA_SLACK,
-    EPSILON_SLACK,
-    SAFETY,
-    sampler_cost,
-    slack_taken,
     with_float_slack,
 )
-from synth.privacy.accounting.gaussian import calibrate, derived_epsilon, total_mu
-from synth.privacy.accounting.guarantee import check
-from synth.privacy.accounting.imprecision import imprecision
-from synth.privacy.accounting.renyi import calibrate_rho
-from synth.privacy.accounting.slice_profile import epsilon_at, slice_sigma
-from synth.privacy.accounting.subsampled_gaussian import sampled_sigma
-
-__all__ = [
-    "ACCOUNTANT",
-    "DELTA_SLACK",
-    "EPSILON_SLACK",
-    "SAFETY",
-    "Event",
-    "GaussianDpEvent",
-    "accountant",
-    "calibrate",
-    "calibrate_rho",
-    "check",
-    "derived_epsilon",
-    "epsilon_of",
-    "event",
-    "imprecision",
-    "sampled_sigma",
-    "sampler_cost",
-    "slack_taken",
-    "slice_sigma",
-    "total_mu",
-]
+from synth.privacy.accounting.gaussian import derived_epsilon
+from synth.privacy.accounting.slice_profile import epsilon_at
 
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
 INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
@@ -102,10 +72,10 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
         return RENYI, _by_renyi
     if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
         return COMPOSED, _by_samples
-    if kinds <= {GaussianDpEvent, TabledGaussianDpEvent, RoundedGaussianDpEvent, BoundedRangeDpEvent}:
+    if kinds <= {GaussianDpEvent, RoundedGaussianDpEvent, BoundedRangeDpEvent}:
         return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
     elsewhere, slices = _parted(events)
-    one = slice_pld.as_one(slices)
+    one = losses.as_one(slices)
     if one is not None and ((one.rate == 1 and not one.swap) or elsewhere == 0):
         return INTEGRATED, lambda _, delta: _by_profile(one, elsewhere, delta)
     return COMPOSED, _by_slices
@@ -113,18 +83,29 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
 
 def _by_renyi(events: list[Event], delta: float) -> float:
     """Through the Renyi divergences of all, or with the pure choices' epsilons added to the others' own."""
-    through = renyi.epsilon(events, delta)
-    pure_epsilon, others = pure.apart(events)
+    through = through_renyi(events, delta)
+    others = [e for e in events if e.epsilon is None]
     if len(others) == len(events):
         return through
+    pure_epsilon = sum(e.epsilon for e in events if e.epsilon is not None)
     return min(through, epsilon_of(others, delta) + with_float_slack(pure_epsilon))
+
+
+def through_renyi(events: list[Event], delta: float) -> float:
+    """Epsilon of all the events by their Renyi divergences. Errors: UsageError. Privacy: public only."""
+    whole = sum(e.rho for e in events if e.curve is None) * renyi.ORDERS
+    for curve in (e.curve for e in events):
+        whole = whole if curve is None else whole + curve
+    return with_float_slack(renyi.epsilon_of_curve(whole, delta * (1 - DELTA_SLACK)))
 
 
 def _by_samples(events: list[Event], delta: float) -> float:
     """By loss distributions, all Gaussian events as one."""
     elsewhere, others = _parted(events)
-    laws = tuple(subsampled_gaussian.law_of(e) for e in others)
-    return with_float_slack(subsampled_gaussian.epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
+    if not all(isinstance(e, PoissonSampledDpEvent) for e in others):
+        raise UsageError("slices are not composed with sums over samples; use separate runs")
+    laws = tuple(e.law for e in others)
+    return with_float_slack(losses.samples_epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
 
 
 def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
@@ -137,8 +118,8 @@ def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
 def _by_slices(events: list[Event], delta: float) -> float:
     """Slices of several laws, or samples of them beside Gaussian events, by loss distributions."""
     elsewhere, others = _parted(events)
-    laws = [slice_pld.law_of(e) for e in others]
-    return with_float_slack(slice_pld.epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
+    laws = [e.law for e in others]
+    return with_float_slack(losses.slices_epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
 
 
 def _parted(events: list[Event]) -> tuple[float, list[Any]]:

@@ -1,19 +1,23 @@
 """What the accountant counts: one class for each kind of release, named as in dp_accounting where it has the event.
 
-An event says what a release costs, not how costs are added: each accountant (gaussian.py, zcdp.py, pure.py,
-slice_profile.py, slice_pld.py, subsampled_gaussian.py) has one function that asks an event for its part. Noise is
-Gaussian, rounded afterwards, which is post-processing. Cards and learnt schemas hold events as JSON data.
+An event says what a release costs, not how costs are added: each accountant (composition.py) asks it for its part: mu,
+rho or a curve of Renyi divergences, a pure epsilon, a law; and what floating point adds to it. Noise is Gaussian,
+rounded afterwards, which is post-processing. Cards and learnt schemas hold events as JSON data.
 
 Proof note: synth/mechanisms/counts.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import isfinite
+from math import exp, isfinite, sqrt
 from typing import Any, ClassVar
 
+import numpy as np
+
+from synth.errors import UsageError
+from synth.privacy.accounting import renyi
+from synth.privacy.accounting.float_slack import sampler_cost
 from synth.privacy.accounting.slice_profile import Shift
-from synth.privacy.accounting.zcdp import chosen_rho
 
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
 PURE, LAPLACE = "pure", "laplace"
@@ -34,7 +38,9 @@ STORED = {
     "spread": False,
     "swap": 0.0,
 }
+UNCOMPOSED = "slices and samples are not composed with a choice or another library's answer; use separate runs"
 TYPES = {"name": str, "count": int, "kind": str, "dim": int, "num_slices": int, "directions": str, "spread": bool}
+ROUNDED = 2.0**-100  # total variation of a draw by rounded_gaussian.py
 STORED_AS = {"rows_split_across_groups": "spread"}  # names that were found after cards had been written
 
 
@@ -68,6 +74,34 @@ class Event:
         """Sensitivity in units of the noise."""
         return self.sensitivity / self.sigma
 
+    @property
+    def mu2(self) -> float:
+        """What it adds to mu**2. Errors: ValueError where it is no Gaussian event."""
+        raise ValueError(f"an event that is not Gaussian ({self.kind}) has no mu; compose it with epsilon_of")
+
+    @property
+    def rho(self) -> float:
+        """Its zero-concentrated privacy. Errors: UsageError where it has none."""
+        raise UsageError(UNCOMPOSED)
+
+    @property
+    def curve(self) -> np.ndarray | None:
+        """Renyi divergences (orders,) at ``renyi.ORDERS``, where they are less than a rho says; else None."""
+        return None
+
+    @property
+    def epsilon(self) -> float | None:
+        """Its pure privacy, with delta 0; None where it has none."""
+        return None
+
+    def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:
+        """(epsilon, delta) that floating point adds where neighbours differ in ``cells`` told values."""
+        return sampler_cost(epsilon, delta, sigma=self.sigma / self.pitch, draws=self.count * cells)
+
+    def _inverted(self, cells: int, epsilon: float) -> tuple[float, float]:
+        """The same of noise that is drawn by inversion, in as many digits as it takes."""
+        return 0.0, self.count * cells * ROUNDED * (1 + exp(min(epsilon, 700.0)))
+
     def plain(self) -> dict[str, Any]:
         """The event as JSON data; what has its usual value is left out."""
         reported = {STORED_AS.get(f.name, f.name): getattr(self, f.name) for f in fields(self)} | {"kind": self.kind}
@@ -91,13 +125,10 @@ class GaussianDpEvent(Event):
         """What the event adds to mu**2."""
         return self.count * self.ratio**2
 
-
-@dataclass(frozen=True, kw_only=True)
-class TabledGaussianDpEvent(GaussianDpEvent):
-    """A Gaussian whose noise is drawn from the table of noise_table.py; stored as any Gaussian.
-
-    Privacy: public only.
-    """
+    @property
+    def rho(self) -> float:
+        """Its zero-concentrated privacy."""
+        return self.count * self.ratio**2 / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +137,10 @@ class RoundedGaussianDpEvent(GaussianDpEvent):
 
     Privacy: public only.
     """
+
+    def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG002
+        """Drawn in as many digits as it takes."""
+        return self._inverted(cells, epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +182,26 @@ class SlicesDpEvent(Event):
         """The law of the random shift, for a sensitivity of one."""
         return Shift(self.dim, self.num_slices, self.directions)
 
+    @property
+    def law(self) -> tuple[Shift, float, float, float, int]:
+        """What loss distributions ask for. Errors: UsageError where a unit has several rows."""
+        if self.rows_split_across_groups:
+            raise UsageError(
+                "slices of several laws are not composed where a unit has several rows; ask one question of slices, or "
+                "take as many slices as coordinates, on a rotation"
+            )
+        return self.shift, self.ratio, self.rate, self.swap, self.count
+
+    def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:
+        """Random directions take the chance that their draws are farther off than the slack allows, from delta alone.
+
+        For both tables share their law (mechanisms/slices.md, step 5).
+        """
+        more, lost = super().imprecision(cells=cells, epsilon=epsilon, delta=delta)
+        if self.shift.fixed:
+            return more, lost
+        return more, lost + self.count * (self.dim * self.num_slices * 2.0**-44 + sqrt(self.num_slices) * 2.0**-38)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ZCDpEvent(Event):
@@ -183,7 +238,7 @@ class ExponentialMechanismDpEvent(Event):
     @property
     def rho(self) -> float:
         """Its zero-concentrated privacy, which grows with the square of the ratio (chosen.md)."""
-        return self.count * chosen_rho(self.ratio)
+        return self.count * renyi.chosen_rho(self.ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +260,15 @@ class PureDpEvent(Event):
         """Its pure privacy, with delta 0."""
         return self.count * self.ratio
 
+    @property
+    def curve(self) -> np.ndarray:
+        """Those of randomised response."""
+        return self.count * renyi.pure_curve(self.ratio)
+
+    def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG002
+        """None: it is drawn exactly, in whole numbers of any size."""
+        return 0.0, 0.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceDpEvent(PureDpEvent):
@@ -214,6 +278,11 @@ class LaplaceDpEvent(PureDpEvent):
     """
 
     kind: ClassVar[str] = LAPLACE
+
+    @property
+    def curve(self) -> np.ndarray:
+        """Those of discrete Laplace noise."""
+        return self.count * renyi.laplace_curve(self.ratio, self.pitch / self.sigma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +299,15 @@ class PoissonSampledDpEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_rate(self.rate)
+
+    @property
+    def law(self) -> tuple[float, float, int, bool]:
+        """What loss distributions ask for."""
+        return self.ratio, self.rate, self.count, self.replaced
+
+    def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG002
+        """Its noise is drawn by rounded_gaussian.py, near enough to the ideal for any number of sums."""
+        return self._inverted(cells, epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,3 +356,59 @@ def event(plain: Mapping[str, Any]) -> Event:
         if key not in own and value != STORED[key]:
             raise ValueError(f"an event of kind {kind.kind} has no {key}")
     return kind(**{own[key]: value for key, value in reported.items() if key in own})
+
+
+def total_mu(events: Iterable[Event]) -> float:
+    """mu of all the events together. Errors: ValueError where one is not Gaussian.
+
+    Privacy: public only.
+
+    >>> total_mu([GaussianDpEvent(name="a", sensitivity=3, sigma=1), GaussianDpEvent(name="b", sensitivity=4, sigma=1)])
+    5.0
+    """
+    return sqrt(sum(e.mu2 for e in events))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetPart:
+    """What one question takes: ``share`` of the budget, 0 to 1, in ``releases``; the least and most of their noise.
+
+    ``noise_least``, ``noise_most``: standard deviations (of picks: scales) in the question's own unit; of counts, rows.
+
+    Privacy: public only.
+    """
+
+    question: str
+    share: float
+    releases: int
+    noise_least: float
+    noise_most: float
+
+
+def division(mechanisms: Sequence[Mapping[str, Any]]) -> list[BudgetPart]:
+    """The parts by question, in the order asked, of events as JSON data (``Event.plain``, or a card's mechanisms).
+
+    A share is that of sum(count (sensitivity / sigma)^2): what a question adds to mu^2 where all are Gaussian, else the
+    same measure of how little noise it has.
+
+    Privacy: public only.
+
+    >>> asked = [{"name": "a", "sensitivity": 1.0, "sigma": 1.0}, {"name": "b", "sensitivity": 1.0, "sigma": 0.5}]
+    >>> [(p.question, p.share) for p in division(asked)]
+    [('a', 0.2), ('b', 0.8)]
+    """
+    parts: dict[str, list[tuple[int, float, float]]] = {}
+    for m in mechanisms:
+        noise, count = float(m.get("sigma") or m["scale"]), int(m.get("count", 1))
+        parts.setdefault(m["name"], []).append((count, noise, count * (m["sensitivity"] / noise) ** 2))
+    whole = sum(weight for part in parts.values() for _, _, weight in part) or 1.0
+    return [
+        BudgetPart(
+            question=name,
+            share=sum(weight for _, _, weight in part) / whole,
+            releases=sum(count for count, _, _ in part),
+            noise_least=min(noise for _, noise, _ in part),
+            noise_most=max(noise for _, noise, _ in part),
+        )
+        for name, part in parts.items()
+    ]

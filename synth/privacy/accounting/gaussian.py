@@ -1,49 +1,22 @@
-"""The accountant of Gaussian events: mu adds up in squares, and the exact profile turns it into epsilon.
+"""Gaussian noise: mu adds up in squares, and the exact profile turns it into epsilon.
 
 Source: Dong, Roth, Su, arXiv 1905.02383, Corollary 3.3; profile: Balle and Wang, arXiv 1805.06530, Theorem 8.
 
 Proof note: synth/mechanisms/counts.md.
 """
 
-from collections.abc import Callable, Iterable
-from functools import singledispatch
-from math import inf, sqrt
+from collections.abc import Callable
+from math import inf
 
 import numpy as np
 
 from synth.lazy import Lazy
-from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
 from synth.privacy.accounting.roots import root
 
 special = Lazy("scipy.special")
 TOLERANCE = 1e-12  # of roots: the reserves that are set aside are far larger
-
-
-@singledispatch
-def mu2_of(event: Event) -> float:
-    """What an event adds to mu**2. Errors: ValueError where it is no Gaussian event.
-
-    Privacy: public only.
-    """
-    raise ValueError(f"an event that is not Gaussian ({event.kind}) has no mu; compose it with epsilon_of")
-
-
-@mu2_of.register
-def _(event: GaussianDpEvent) -> float:
-    return event.mu2
-
-
-def total_mu(events: Iterable[Event]) -> float:
-    """mu of all the events together. Errors: ValueError where one is not Gaussian.
-
-    Privacy: public only.
-
-    >>> total_mu([GaussianDpEvent(name="a", sensitivity=3, sigma=1), GaussianDpEvent(name="b", sensitivity=4, sigma=1)])
-    5.0
-    """
-    return sqrt(sum(mu2_of(e) for e in events))
 
 
 def calibrate(epsilon: float, delta: float) -> float:
@@ -100,3 +73,24 @@ def _root(falling: Callable[[float], float], *, low: float) -> float:
     while falling(high) > 0:
         low, high = high, high * 10
     return float(root(falling, low, high, near=TOLERANCE))
+
+
+def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.ndarray:
+    """delta(epsilon; mu) of a Gaussian mechanism, element by element; epsilon may be negative.
+
+    The result has the common shape of both arguments. ``mu``: at least 0.
+
+    **Source**: Balle and Wang, arXiv 1805.06530, Theorem 8.
+
+    Privacy: public only.
+
+    >>> round(float(gaussian_delta(1.0, 1.0)), 4)
+    0.1269
+    """
+    epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, float), np.maximum(np.asarray(mu, float), 1e-300))
+    with np.errstate(over="ignore"):
+        size = np.abs(epsilon)
+        first = special.log_ndtr(mu / 2 - size / mu)
+        ratio = size + special.log_ndtr(-mu / 2 - size / mu) - first
+        result = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
+    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * result, result)

@@ -1,91 +1,143 @@
-"""The accountant of zero-concentrated privacy, for runs in which some event has no better law than a Renyi bound.
+"""Renyi divergences, where an event has no better law: zero-concentrated privacy, and pure releases.
 
-Proof note: synth/mechanisms/external.md.
+rho-zCDP bounds the Renyi divergence of each order a by rho a (arXiv 1605.02065, Definition 1.1); divergences add up,
+adaptively too; the conversion to (epsilon, delta) is that of arXiv 2004.00010, Proposition 12. dp_accounting has it
+too, one order after the other: a search for rho, which every run begins with, took as long as the rest of a small run.
+
+Pure epsilons add up at delta 0. With a delta many of them cost less: by the divergences of randomised response, which
+no pure release exceeds, and by Laplace noise's own.
+
+Proof notes: synth/mechanisms/selection.md, synth/mechanisms/laplace.md, synth/mechanisms/external.md.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache, singledispatch
+from functools import lru_cache
+from math import expm1, inf, log, log1p
 
 import numpy as np
 
-from synth.errors import UsageError
-from synth.privacy.accounting import pure, zcdp
-from synth.privacy.accounting.events import (
-    Event,
-    ExponentialMechanismDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    PureDpEvent,
-    ZCDpEvent,
-)
-from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.privacy.accounting.guarantee import check
 
+ORDERS = 1 + np.geomspace(1e-2, 1e5, 3000)  # each of them gives a valid epsilon; the least is taken
 
-@singledispatch
-def rho_of(event: Event) -> float:  # noqa: ARG001
-    """What an event adds to rho. Errors: UsageError where it has none.
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """Epsilon of rho-zCDP at this delta.
+
+    Privacy: public only.
+
+    >>> round(epsilon_of_rho(0.0305, 1e-5), 2)
+    1.0
+    """
+    return epsilon_of_curve(rho * ORDERS, delta)
+
+
+def epsilon_of_curve(divergences: np.ndarray, delta: float) -> float:
+    """Epsilon at this delta of Renyi divergences at the ``ORDERS``, (orders,).
 
     Privacy: public only.
     """
-    raise UsageError("slices and samples are not composed with a choice or another library's answer; use separate runs")
+    first = divergences[0]
+    if first <= 0 or delta**2 + expm1(-first) > 0:  # the total variation, by the first order, is below delta
+        return 0.0
+    if delta == 0:
+        return inf
+    added, gained = _parts(delta)
+    return max(0.0, float(np.min(divergences + added - gained)))
 
 
-@rho_of.register
-def _(event: GaussianDpEvent) -> float:
-    return event.count * event.ratio**2 / 2
-
-
-@rho_of.register(ZCDpEvent)
-@rho_of.register(ExponentialMechanismDpEvent)
-def _(event: ZCDpEvent | ExponentialMechanismDpEvent) -> float:
-    return event.rho
-
-
-@singledispatch
-def curve_of(event: Event) -> np.ndarray | None:  # noqa: ARG001
-    """Renyi divergences (orders,) of an event at ``zcdp.ORDERS``, where they are less than a rho says; else None.
-
-    Privacy: public only.
-    """
-    return None
-
-
-@curve_of.register
-def _(event: PureDpEvent) -> np.ndarray:
-    return event.count * _reported(event.ratio)
-
-
-@curve_of.register
-def _(event: LaplaceDpEvent) -> np.ndarray:
-    return event.count * _shifted(event.ratio, event.pitch / event.sigma)
-
-
-@lru_cache(maxsize=256)  # a session's events are alike, and all of them are composed again at each of its questions
-def _reported(ratio: float) -> np.ndarray:
-    return _constant(pure.randomised_response(ratio, zcdp.ORDERS))
+@lru_cache(maxsize=32)
+def _parts(delta: float) -> tuple[np.ndarray, np.ndarray]:
+    """What conversion adds to the bound of each order, and what it takes off; the order next to 1 tells nothing."""
+    gained = [log(delta * a) / (a - 1) for a in ORDERS]
+    return np.array([log1p(-1 / a) for a in ORDERS]), np.array([-inf, *gained[1:]])
 
 
 @lru_cache(maxsize=256)
-def _shifted(ratio: float, step: float) -> np.ndarray:
-    return _constant(pure.laplace(ratio, zcdp.ORDERS, step=step))
+def rho_of_epsilon(epsilon: float, delta: float) -> float:
+    """The largest rho whose zCDP is (epsilon, delta)-DP, rounded down.
+
+    Privacy: public only.
+
+    >>> round(rho_of_epsilon(1.0, 1e-5), 4)
+    0.0306
+    """
+    low, high = 0.0, epsilon + 1.0  # a rho of epsilon + 1 has more than that
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if epsilon_of_rho(middle, delta) > epsilon else (middle, high)
+    return low
+
+
+def chosen_rho(epsilon: float) -> float:
+    """The rho of a choice whose log odds, from one table to its neighbour, move over an interval of length epsilon.
+
+    So does the exponential mechanism's at epsilon = 2 sensitivity / scale. Hoeffding's lemma gives an eighth of the
+    square. **Source**: arXiv 2004.07223, Lemma 3.2.
+
+    Privacy: public only.
+
+    >>> chosen_rho(2.0)
+    0.5
+    """
+    return epsilon**2 / 8
+
+
+def randomised_response(epsilon: float, orders: np.ndarray) -> np.ndarray:
+    """Renyi divergences of a bit told truly with odds e^epsilon to 1, which no pure release exceeds: (orders,).
+
+    ``orders`` (orders,): above 1.
+
+    **Source**: Mironov, arXiv 1702.07476, Proposition 5; the worst case: Kairouz, Oh, Viswanath, arXiv 1311.0776.
+
+    Privacy: public only.
+
+    >>> randomised_response(1.0, np.array([2.0])).round(4).tolist()
+    [0.7353]
+    """
+    first = np.logaddexp(orders * epsilon, (1 - orders) * epsilon)
+    return (first - np.logaddexp(0.0, epsilon)) / (orders - 1)
+
+
+def laplace(epsilon: float, orders: np.ndarray, *, step: float = 0.0) -> np.ndarray:
+    """Renyi divergences of numbers with Laplace noise that move by epsilon scales in all: (orders,).
+
+    ``orders`` (orders,): above 1.
+
+    ``step``: the lattice of discrete noise, in scales; 0 for continuous noise. **Source**: Mironov, arXiv 1702.07476,
+    Proposition 6, for continuous noise; discrete: laplace.md, step 4.
+
+    Privacy: public only.
+
+    >>> laplace(1.0, np.array([2.0])).round(4).tolist(), laplace(1.0, np.array([2.0]), step=1.0).round(4).tolist()
+    ([0.6191], [0.7353])
+    """
+    if step:
+        ends, middle = -1 / np.expm1(-step), -1 / np.expm1(-(2 * orders - 1) * step)
+        grown = (ends + middle - 1) * np.tanh(step / 2)
+        fallen = (ends - middle) * np.tanh(step / 2)
+    else:
+        grown, fallen = orders / (2 * orders - 1), (orders - 1) / (2 * orders - 1)
+    with np.errstate(divide="ignore"):  # at a huge order one of the two is nothing
+        up, down = np.log(grown) + (orders - 1) * epsilon, np.log(fallen) - orders * epsilon
+    return np.logaddexp(up, down) / (orders - 1)
+
+
+@lru_cache(maxsize=256)  # a session's events are alike, and all of them are composed again at each of its questions
+def pure_curve(ratio: float) -> np.ndarray:
+    """Divergences (orders,) at ``ORDERS`` of a pure release of that epsilon. Privacy: public only."""
+    return _constant(randomised_response(ratio, ORDERS))
+
+
+@lru_cache(maxsize=256)
+def laplace_curve(ratio: float, step: float) -> np.ndarray:
+    """The same of Laplace noise, as ``laplace``. Privacy: public only."""
+    return _constant(laplace(ratio, ORDERS, step=step))
 
 
 def _constant(curve: np.ndarray) -> np.ndarray:
     curve.flags.writeable = False
     return curve
-
-
-def epsilon(events: Sequence[Event], delta: float) -> float:
-    """Epsilon of all the events through Renyi divergences, the reserves included, rounded up. Errors: UsageError.
-
-    Privacy: public only.
-    """
-    curves = [(e, curve_of(e)) for e in events]
-    whole = sum(rho_of(e) for e, curve in curves if curve is None) * zcdp.ORDERS
-    for _, curve in curves:
-        whole = whole if curve is None else whole + curve
-    return with_float_slack(zcdp.epsilon_of_curve(whole, delta * (1 - DELTA_SLACK)))
 
 
 def calibrate_rho(epsilon: float, delta: float, *, mu_elsewhere: float = 0.0) -> float:
@@ -102,5 +154,5 @@ def calibrate_rho(epsilon: float, delta: float, *, mu_elsewhere: float = 0.0) ->
     if delta == 0:
         return 0.0
     target = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY)
-    whole = zcdp.rho_of_epsilon(target, delta * (1 - DELTA_SLACK)) * (1 - SAFETY)
+    whole = rho_of_epsilon(target, delta * (1 - DELTA_SLACK)) * (1 - SAFETY)
     return max(whole - mu_elsewhere**2 / 2, 0.0)

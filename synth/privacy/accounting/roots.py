@@ -4,9 +4,11 @@ Proof note: synth/mechanisms/counts.md.
 """
 
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 
+LADDER = 1e-12  # relative width at which a bisection stops; its safe end is returned
 MOST_STEPS = 100
 NEAREST = 4 * 2.0**-52  # of the root itself
 
@@ -58,3 +60,21 @@ def _interpolated(before: float, here: float, across: float, f_before: float, f_
         return -f_here * (here - before) / (f_here - f_before)
     first, second = (f_before - f_here) / (before - here), (f_across - f_here) / (across - here)
     return -f_here * (f_across * second - f_before * first) / (second * first * (f_across - f_before))
+
+
+def least(above: Callable[[float], bool], *, floor: float, ceiling: float) -> float:
+    """The safe end of the point from which on ``above`` is false; inf where it still holds at the ceiling.
+
+    Privacy: public only.
+    """
+    if not above(floor):
+        return floor
+    low, high = floor, 1.0
+    while above(high):
+        low, high = high, high * 4
+        if high > ceiling:
+            return inf
+    while high - low > LADDER * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high

@@ -6,7 +6,6 @@ answer by r = ||zU|| (mechanisms/slices.md). So the privacy profile is the Gauss
 Proof note: synth/mechanisms/slices.md.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import asin, expm1, inf, isfinite, log, log1p, pi, sqrt
@@ -16,6 +15,8 @@ import numpy as np
 
 from synth.lazy import Lazy
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
+from synth.privacy.accounting.gaussian import calibrate, gaussian_delta
+from synth.privacy.accounting.roots import least
 from synth.questions.slices import DIRECTION_BITS
 
 special = Lazy("scipy.special")
@@ -23,7 +24,6 @@ stats = Lazy("scipy.stats")
 
 NODES = 400  # Gauss-Legendre nodes; the integrand is smooth
 TAIL = 1e-30  # probability left out at either end of the law of r, and added to delta
-LADDER = 1e-12  # relative width at which a bisection stops; its safe end is returned
 ROUNDED = 1e-11  # relative error of the weights and sums, added to every delta
 
 
@@ -101,27 +101,6 @@ def _beta(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
     t, weight = _between(asin(sqrt(low)), pi / 2 - asin(sqrt(high)))
     density = special.xlogy(2 * a - 1, np.sin(t)) + special.xlogy(2 * b - 1, np.cos(t)) - special.betaln(a, b)
     return np.sin(t), 2 * weight * np.exp(density)
-
-
-def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.ndarray:
-    """delta(epsilon; mu) of a Gaussian mechanism, element by element; epsilon may be negative.
-
-    The result has the common shape of both arguments. ``mu``: at least 0.
-
-    **Source**: Balle and Wang, arXiv 1805.06530, Theorem 8.
-
-    Privacy: public only.
-
-    >>> round(float(gaussian_delta(1.0, 1.0)), 4)
-    0.1269
-    """
-    epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, float), np.maximum(np.asarray(mu, float), 1e-300))
-    with np.errstate(over="ignore"):
-        size = np.abs(epsilon)
-        first = special.log_ndtr(mu / 2 - size / mu)
-        ratio = size + special.log_ndtr(-mu / 2 - size / mu) - first
-        result = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
-    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * result, result)
 
 
 def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
@@ -243,7 +222,7 @@ def epsilon_at(delta_: float, shift: Shift, *, ratio: float, **composed: Any) ->
     >>> round(epsilon_at(1e-5, Shift(100, 100), ratio=1 / 1.1492), 1)  # what Theorem 1 asks for at 5.1
     3.9
     """
-    return _least(lambda epsilon: delta(epsilon, shift, ratio=ratio, **composed) > delta_, floor=0.0, ceiling=1e6)
+    return least(lambda epsilon: delta(epsilon, shift, ratio=ratio, **composed) > delta_, floor=0.0, ceiling=1e6)
 
 
 def sigma_at(epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, **composed: Any) -> float:
@@ -261,7 +240,7 @@ def sigma_at(epsilon: float, delta_: float, shift: Shift, *, sensitivity: float 
         ratio = sensitivity / sigma if sigma > 0 else inf
         return not isfinite(ratio) or delta(epsilon, shift, ratio=ratio, **composed) > delta_
 
-    return _least(above, floor=0.0, ceiling=1e9 * sensitivity)
+    return least(above, floor=0.0, ceiling=1e9 * sensitivity)
 
 
 def slice_sigma(
@@ -291,38 +270,6 @@ def slice_sigma(
     return sigma * (1 + SAFETY)
 
 
-def _least(above: Callable[[float], bool], *, floor: float, ceiling: float) -> float:
-    """The safe end of the point from which on ``above`` is false; inf where it still holds at the ceiling."""
-    if not above(floor):
-        return floor
-    low, high = floor, 1.0
-    while above(high):
-        low, high = high, high * 4
-        if high > ceiling:
-            return inf
-    while high - low > LADDER * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) else (low, middle)
-    return high
-
-
-def renyi(order: float, shift: Shift, *, ratio: float) -> float:
-    """Exact Renyi divergence of the given order (> 1) of slices with Gaussian directions; inf where it diverges.
-
-    **Source**: the moment generating function of chi-squared, in place of its bound in arXiv 2410.19941, Theorem 1.
-
-    Errors: ValueError for directions that are not Gaussian.
-    Privacy: public only.
-
-    >>> round(renyi(2.0, Shift(100, 100), ratio=0.1), 6)
-    0.010001
-    """
-    if shift.directions != "gaussian":
-        raise ValueError("only Gaussian directions have this closed form")
-    t = order * (order - 1) * ratio**2 / shift.dim
-    return -shift.num_slices / (2 * (order - 1)) * log1p(-t) if t < 1 else inf
-
-
 def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int, rate: float = 1.0) -> float:
     """The noise that the published bound asks for at sensitivity 1: for comparison, never for a charge.
 
@@ -344,32 +291,20 @@ def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int, rate:
     return float(np.sqrt(((orders * num_slices / (2 * left)) + orders * (orders - 1)) / dim).min())
 
 
-def theorem_1_epsilon(order: float, delta_: float, *, sigma: float, dim: int, num_slices: int) -> float:
-    """The published epsilon at sensitivity 1 and this order; inf where its condition order^2 - order < sigma^2 d fails.
+def swd(epsilon: float, delta_: float, *, dim: int, num_slices: int) -> float:
+    """DP-SWD's noise at sensitivity 1, by its smooth sensitivity: for comparison, never for a charge.
 
-    Renyi divergence at most order * num_slices / (2 (sigma**2 dim - order (order - 1))), and log(1 / delta) / (order -
-    1). **Source**: arXiv 2410.19941, Theorem 1.
-
-    Privacy: public only.
-    """
-    room = sigma**2 * dim - order * (order - 1)
-    return order * num_slices / (2 * room) + log(1 / delta_) / (order - 1) if room > 0 else inf
-
-
-def remark_2(delta_: float, *, sigma: float, dim: int, num_slices: int) -> tuple[float, float]:
-    """The order that the text chooses, 1 + sqrt(sigma^2 d ln(1/delta) / m'), and the epsilon that it then states.
-
-    The statement is an upper bound only: its middle coefficient would have to be 1 + d / (2 (d - gamma)), without the
-    root, and Theorem 1 at that order is less. **Source**: arXiv 2410.19941, Remark 2.
+    On independent unit directions the slices of a vector of length 1 have, but for a probability of half of delta, a
+    squared length of at most k / d + (2 / 3) ln(2 / delta) + (2 / d) sqrt(k (d - 1) / (d + 2) ln(2 / delta)), by
+    Bernstein's inequality; the other half of delta is the Gaussian mechanism's. Never more than k. **Source**:
+    Rakotomamonjy and Ralaivola, arXiv 2107.01848, as in arXiv 2309.15696, C.1.
 
     Privacy: public only.
 
-    >>> facts = dict(sigma=0.557, dim=778, num_slices=200)
-    >>> order, stated = remark_2(1e-5, **facts)
-    >>> round(theorem_1_epsilon(order, 1e-5, **facts), 2), round(stated, 2)
-    (5.2, 5.8)
+    >>> round(swd(5.1, 1e-5, dim=778, num_slices=200), 2), round(swd(1.0, 1e-5, dim=10, num_slices=1000), 1)
+    (2.64, 43.9)
     """
-    part = num_slices / (sigma**2 * dim)
-    order = 1 + sqrt(log(1 / delta_) / part)
-    rest = dim / (2 * (dim - order * (order - 1) / sigma**2))
-    return order, part * rest + (1 + sqrt(rest)) * sqrt(part * log(1 / delta_)) if rest > 0 else inf
+    tail = log(2 / delta_)
+    square = num_slices / dim + 2 * tail / 3
+    square += 2 / dim * sqrt(num_slices * (dim - 1) / (dim + 2) * tail)
+    return sqrt(min(square, num_slices)) / calibrate(epsilon, delta_ / 2)

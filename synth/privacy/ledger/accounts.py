@@ -211,7 +211,7 @@ def _current(db: Connection) -> bool:
         if db.secret is None or not db.has_accounts() or (end := _end(db)) is None or end != _last(db):
             return False
         return _complete(db)
-    except (sqlite3.OperationalError, IndexError):  # a table of the accounts was removed or changed
+    except (sqlite3.OperationalError, LookupError):  # a table of the accounts was removed or changed
         return False
 
 
@@ -242,7 +242,7 @@ def _row(db: Connection, row: Any, *, end: int = 1 << 62) -> Account | None:
             return None
         figures = {what: Decimal(plain[what]) for what in ("epsilon", "delta")}
         return Account(**{**plain, **figures, "spellings": reported})
-    except (ValueError, TypeError, ArithmeticError, IndexError, RecursionError, sqlite3.InterfaceError):
+    except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, sqlite3.InterfaceError):
         return None
 
 

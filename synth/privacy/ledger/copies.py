@@ -139,7 +139,8 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
         aside = _fill(store.path, source.path)
         charged = _charge(store)
     else:
-        _grow(store, source)
+        with source.connection() as lines_of, lines_of.snapshot(), store.connection() as db, db.locked():
+            added(lines_of, db)  # UsageError where the server's has lines of its own
         charged = _charge(store, since=lines)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
 
@@ -200,12 +201,6 @@ def _close(store: Store, mark: Mark) -> None:
             checkpoint.write(store, Mark(spent=spent))
     except LedgerLostError:  # it is no database any more, so that nobody writes to it
         checkpoint.write(store, Mark(spent=spent))
-
-
-def _grow(store: Store, backup: File) -> None:
-    """Adds to a server's ledger the lines that it lacks. Errors: UsageError where it has lines of its own."""
-    with backup.connection() as source, source.snapshot(), store.connection() as db, db.locked():
-        added(source, db)
 
 
 def added(source: Connection, db: Connection) -> int:

@@ -6,7 +6,7 @@ Nothing here opens the place: a connection inside a transaction comes from trans
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -17,24 +17,6 @@ from synth.privacy.ledger.store import Connection
 from synth.schema import names
 
 START = "0" * 64  # what the first line has in place of a previous hash
-FIELDS = (
-    "number",
-    "time",
-    "kind",
-    "run",
-    "dataset",
-    "actor",
-    "approved_by",
-    "relation",
-    "unit",
-    "epsilon",
-    "delta",
-    "engine",
-    "noise_source",
-    "question",
-    "previous",
-)
-
 TABLE = """CREATE TABLE ledger (
     number INTEGER PRIMARY KEY,
     time TEXT NOT NULL,
@@ -86,6 +68,9 @@ class Entry:
     question: dict[str, Any]
     previous: str
     hash: str
+
+
+FIELDS = tuple(f.name for f in fields(Entry) if f.name != "hash")  # what a line's hash covers
 
 
 def canonical_json(plain: object) -> str:

@@ -4,14 +4,14 @@ Every operation opens its own connection: SQLite connections survive neither a f
 never opened by other means here, since closing such a handle would drop SQLite's locks. Nor does it lie on a file
 system that other machines write to, whose locks cannot be relied on."""
 
-import ctypes
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+
+import psutil
 
 from synth.errors import InputError, LedgerLostError
 from synth.files import regular_files
@@ -20,25 +20,11 @@ from synth.privacy.ledger.entries import GUARDS, TABLE
 from synth.privacy.ledger.store import Connection, Store
 
 SWITCH = "SYNTH_LEDGER_NETWORK"
-# Magic numbers that statfs(2) tells of file systems shared by machines.
-MAGIC = {
-    0x6969: "NFS",
-    0x517B: "SMB",
-    0xFF534D42: "CIFS",
-    0xFE534D42: "SMB2",
-    0x5346414F: "AFS",
-    0x6B414653: "AFS",
-    0x00C36400: "Ceph",
-    0x0BD00BD0: "Lustre",
-    0x47504653: "GPFS",
-    0x19830326: "BeeGFS",
-    0x20030528: "OrangeFS",
-    0x73757245: "Coda",
-    0x01161970: "GFS2",
-    0x7461636F: "OCFS2",
-}
-FUSE = 0x65735546  # programs of all kinds; which one, only the table of mounts says
-FUSE_NETWORK = ("sshfs", "glusterfs", "s3fs", "rclone", "gcsfuse", "blobfuse", "davfs", "cephfs", "juicefs")
+# Names, in the table of mounts, of file systems that are shared by machines, FUSE's among them.
+NETWORK = (
+    *("nfs", "smb", "cifs", "afs", "ceph", "lustre", "gpfs", "beegfs", "orangefs", "pvfs2", "coda", "gfs2", "ocfs2"),
+    *("sshfs", "glusterfs", "s3fs", "rclone", "gcsfuse", "blobfuse", "davfs", "juicefs"),
+)
 
 
 def real(path: str | Path) -> Path:
@@ -84,53 +70,27 @@ def check_local(path: Path) -> None:
 
 def network_kind(path: Path) -> str | None:
     """The kind of network file system that holds the path (or its nearest folder), None for a local or unknown one."""
-    nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
-    return network_named(magic(nearest), nearest)
-
-
-def network_named(number: int | None, path: Path) -> str | None:
-    """The network file system that statfs's number stands for, None for a local one.
-
-    >>> network_named(0x6969, Path("/")), network_named(0xEF53, Path("/"))
-    ('NFS', None)
-    """
-    if number == FUSE:
-        return next((f"FUSE, {name}" for name in FUSE_NETWORK if name in mount_type(path)), None)
-    return MAGIC.get(number) if number is not None else None
-
-
-def magic(path: Path) -> int | None:
-    """What statfs(2) calls the type of the file system, None where that cannot be had (not Linux)."""
-    if not sys.platform.startswith("linux"):
-        return None
-    reported = ctypes.create_string_buffer(512)  # more than any layout of struct statfs takes
-    try:
-        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), reported)
-    except (OSError, AttributeError):
-        return None
-    return None if failed else ctypes.c_ulong.from_buffer(reported).value & 0xFFFFFFFF
-
-
-def mount_type(path: Path, *, table: Path = Path("/proc/self/mountinfo")) -> str:
-    """The type of the mount that holds the path, as the system's table of mounts says; empty where it says nothing."""
-    real, best = path.resolve(), ("", "")
-    try:
-        lines = table.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        if len(left.split()) > 4 and right:
-            point = left.split()[4].replace("\\040", " ")
-            if real.is_relative_to(point) and len(point) >= len(best[0]):
-                best = (point, right.split()[0])
-    return best[1]
+    nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/")).resolve()
+    mounts = [m for m in psutil.disk_partitions(all=True) if nearest.is_relative_to(m.mountpoint)]
+    result = sorted(mounts, key=lambda m: len(m.mountpoint))[-1].fstype.lower() if mounts else ""
+    return result if any(name in result for name in NETWORK) else None
 
 
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
 MOVED = 0x46_61_63_6D  # "Facm": of a file whose lines a server has taken over
 TAKEN = "ledger {}: its lines are on a server, which alone takes spends; name that one"
 WAIT = 120.0  # seconds to wait for other writers
+
+
+FAULTS = {
+    sqlite3.SQLITE_NOTADB: "not a ledger file; name another file",
+    sqlite3.SQLITE_READONLY: "cannot be written; give write permission to the file and its folder",
+    sqlite3.SQLITE_PERM: "permission denied; give write permission to the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that it is a file that you may read and write",
+    sqlite3.SQLITE_BUSY: "held by another process for too long; try again when that has ended",
+    sqlite3.SQLITE_FULL: "the disk is full, so nothing was recorded; make room and try again",
+    sqlite3.SQLITE_CORRUPT: "damaged; restore it from a backup",
+}
 
 
 class File(Store):
@@ -141,8 +101,24 @@ class File(Store):
         self.shown, self.folder, self.stem = str(self.path), self.path.parent, self.path.name
 
     def create(self) -> None:
-        """Makes the file. Errors: as of the function ``create``."""
-        create(self.path)
+        """Makes the file (and its folder) unless it is there.
+
+        Errors: InputError when it is no ledger, or on a network file system.
+        """
+        path = self.path
+        check_local(path)
+        check_links(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or "refused"
+            way = "name a writable place, for instance in SYNTH_LEDGER"
+            raise InputError(f"ledger {path}: its folder cannot be made ({reason}); {way}") from None
+        with connection(path, mode="rwc") as db:
+            if not is_ledger(db, path):
+                with db.locked():
+                    if not is_ledger(db, path):
+                        build(db, path)
 
     def there(self) -> bool:
         """Whether the file is there."""
@@ -231,26 +207,6 @@ class FileConnection(sqlite3.Connection):
                 yield name, "altered" if name in present else "removed"
 
 
-def create(path: Path) -> None:
-    """Makes the file (and its folder) unless it is there.
-
-    Errors: InputError when it is no ledger, or on a network file system (sqlite.py).
-    """
-    check_local(path)
-    check_links(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or "refused"
-        way = "name a writable place, for instance in SYNTH_LEDGER"
-        raise InputError(f"ledger {path}: its folder cannot be made ({reason}); {way}") from None
-    with connection(path, mode="rwc") as db:
-        if not is_ledger(db, path):
-            with db.locked():
-                if not is_ledger(db, path):
-                    build(db, path)
-
-
 def is_ledger(db: FileConnection, path: Path) -> bool:
     """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer or a moved one."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
@@ -302,37 +258,17 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[FileConnection]:
         with closing(sqlite3.connect(address, uri=True, timeout=WAIT, factory=FileConnection)) as db:
             db.isolation_level = None
             db.row_factory = sqlite3.Row
-            db.text_factory = _text
+            # bytes that are no text, which only damage leaves, read as signs of it: the line's hash tells
+            db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             # EXTRA is FULL plus a sync of the folder: else a power cut could bring a finished journal back to
             # life, and with it undo a committed spend.
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("PRAGMA recursive_triggers = ON")
             yield db
     except sqlite3.Error as error:
-        raise _kind(error, path)(f"ledger {path}: {_fault(error)}") from None
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        gone = code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or not path.exists()
+        fault = FAULTS.get(code, f"{error}; check it with `synth.Ledger.verify`, restore it from a backup")
+        raise (LedgerLostError if gone else InputError)(f"ledger {path}: {fault}") from None
     except (UnicodeDecodeError, IndexError):  # of a message of SQLite's that quotes the file; a column that is gone
         raise LedgerLostError(f"ledger {path}: damaged; restore it from a backup") from None
-
-
-def _kind(error: sqlite3.Error, path: Path) -> type[InputError]:
-    lost = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-    return LedgerLostError if lost or not path.exists() else InputError
-
-
-def _text(raw: bytes) -> str:
-    """Bytes that are no text, which only damage leaves, read as signs of it: the line's hash tells."""
-    return raw.decode("utf-8", "replace")
-
-
-def _fault(error: sqlite3.Error) -> str:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    known = {
-        sqlite3.SQLITE_NOTADB: "not a ledger file; name another file",
-        sqlite3.SQLITE_READONLY: "cannot be written; give write permission to the file and its folder",
-        sqlite3.SQLITE_PERM: "permission denied; give write permission to the file and its folder",
-        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that it is a file that you may read and write",
-        sqlite3.SQLITE_BUSY: "held by another process for too long; try again when that has ended",
-        sqlite3.SQLITE_FULL: "the disk is full, so nothing was recorded; make room and try again",
-        sqlite3.SQLITE_CORRUPT: "damaged; restore it from a backup",
-    }
-    return known.get(code, f"{error}; check it with `synth.Ledger.verify`, restore it from a backup")

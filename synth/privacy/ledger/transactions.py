@@ -48,7 +48,8 @@ def first_key(db: Connection, store: Store) -> bytes | None:
 
 def told_key(db: Connection, store: Store) -> bytes | None:
     """The key; None where it is still to be drawn, or the server to be told of it. Errors: InputError for another."""
-    known = _known_key(db) if store.shares else None
+    row = db.execute("SELECT digest FROM ledger_key").fetchone() if store.shares else None
+    known = None if row is None else str(row[0])
     if not key_place(store).exists():
         if known:
             raise InputError(OTHER_KEY.format(key_place(store)))
@@ -63,7 +64,10 @@ def drawn_key(db: Connection, store: Store) -> bytes:
     """The key, made where there is none, and told to the server. Under the lock. Errors: InputError."""
     if (secret := told_key(db, store)) is None:
         if not key_place(store).exists():
-            _make_key(key_place(store))
+            file = key_place(store)
+            with _named(file):  # whole under another name first: no reader and no crash may meet half a key
+                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                whole_files.write(file, secrets.token_bytes(KEY_BYTES), private=True)
         secret = _read_key(key_place(store))
         if store.shares:
             db.execute("INSERT INTO ledger_key (digest) VALUES (?)", (_digest(secret),))
@@ -76,11 +80,6 @@ OTHER_KEY = (
 )
 
 
-def _known_key(db: Connection) -> str | None:
-    row = db.execute("SELECT digest FROM ledger_key").fetchone()
-    return None if row is None else str(row[0])
-
-
 def _digest(secret: bytes) -> str:
     return hmac.new(secret, b"which key", "sha256").hexdigest()
 
@@ -91,13 +90,6 @@ def _read_key(file: Path) -> bytes:
     if len(secret) != KEY_BYTES:
         raise InputError(f"ledger key {file}: not {KEY_BYTES} bytes; restore it from a backup or remove it")
     return secret
-
-
-def _make_key(file: Path) -> None:
-    """Writes a complete key under another name first: no reader and no crash may meet half a key."""
-    with _named(file):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        whole_files.write(file, secrets.token_bytes(KEY_BYTES), private=True)
 
 
 @contextmanager

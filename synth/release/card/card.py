@@ -8,7 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.privacy.accounting.composition import DELTA_SLACK, Event, accountant, epsilon_of, event
+from synth.privacy.accounting.composition import accountant, epsilon_of
+from synth.privacy.accounting.events import Event, event
+from synth.privacy.accounting.float_slack import DELTA_SLACK
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth.errors import UsageError
-from synth.privacy.accounting.division import division
+from synth.privacy.accounting.events import division
 from synth.release.card import given
 
 CHOICES = {

@@ -16,7 +16,9 @@ from pydantic import ValidationError
 from synth.errors import InputError, SynthError, reading
 from synth.files import regular_files
 from synth.lazy import Lazy
-from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import event
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice, given
 from synth.release.card.card import meanings

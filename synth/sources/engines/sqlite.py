@@ -16,13 +16,11 @@ import pyarrow as pa
 from synth.errors import InputError
 from synth.files.regular_files import is_file
 from synth.schema.related_names import Reference
-from synth.schema.table import Schema
 from synth.sources.engines import addresses
+from synth.sources.engines.engine import grouped
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.text_table import Table, check_names
-from synth.sources.rows.encoding import Batch, plain
-from synth.sources.rows.encoding import tables as as_text
-from synth.sources.table_source import Place
+from synth.sources.formats.text_table import check_names
+from synth.sources.table_source import StreamedPlace
 
 SCHEME = "sqlite"
 FETCH = 1 << 16  # rows fetched at a time
@@ -43,7 +41,7 @@ def is_sqlite(source: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SqlitePlace(Place):
+class SqlitePlace(StreamedPlace):
     """A table or view of an SQLite file, opened for reading alone. ``source``: sqlite:///FILE."""
 
     source: str
@@ -69,23 +67,13 @@ class SqlitePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""
-        result = self.columns()
+        result = self.header()
         check_names(result, thing=f"source {self.shown}: table {self.table!r}")
         for name in columns:
             if name not in result:
                 raise InputError(f"source {self.shown}: table {self.table!r} has no column {name!r}")
 
-    def read(self, columns: Sequence[str]) -> Table:
-        """The columns as text, in memory."""
-        none = pa.schema([(n, pa.string()) for n in columns]).empty_table()
-        whole = pa.concat_tables([none, *self.parts(columns)])
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
-
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
-        """Rows as text, for the codec."""
-        return plain(part.read_by(self.reading) for part in as_text(self.parts([*schema.measured(), *raw])))
-
-    def columns(self) -> list[str]:
+    def header(self) -> list[str]:
         """Names of the table's columns. Errors: InputError where there is no such table."""
         with self._asked() as asked:
             results = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
@@ -108,7 +96,7 @@ class SqlitePlace(Place):
             raise InputError(f"source {self.shown}: no such file; check the name")
         try:
             with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as result:
-                result.text_factory = _decoded
+                result.text_factory = lambda text: text.decode("utf-8", "replace")
                 result.execute("PRAGMA query_only = ON")
                 result.execute("PRAGMA trusted_schema = OFF")
                 yield result
@@ -131,34 +119,15 @@ def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
 
     Errors: InputError. Privacy: public only.
     """
-    results = []
+    keys = 'SELECT id, seq, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
+    primary = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
+    rows = []
     with SqlitePlace(source, "")._asked() as asked:
         for child in names:
-            lines = asked.execute(
-                'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq', (child,)
-            ).fetchall()
-            for number in sorted({line[0] for line in lines}):
-                key = [line for line in lines if line[0] == number]
-                others = [k[3] for k in key] if key[0][3] else _primary(asked, key[0][1])
-                results.append(
-                    Reference(
-                        child=child,
-                        columns=tuple(k[2] for k in key),
-                        parent=key[0][1],
-                        parent_columns=tuple(others),
-                        declared=True,
-                    )
-                )
-    return results
-
-
-def _primary(asked: sqlite3.Connection, table: str) -> list[str]:
-    query = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
-    return [str(row[0]) for row in asked.execute(query, (table,))]
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
+            for number, place, parent, column, other in asked.execute(keys, (child,)).fetchall():
+                known = [other] if other else [row[0] for row in asked.execute(primary, (parent,))][place : place + 1]
+                rows += [(number, child, column, parent, str(one)) for one in known]
+    return grouped(rows)
 
 
 def _quoted(name: str) -> str:

@@ -19,9 +19,10 @@ from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.table import Column
 from synth.schema.tree import Key
-from synth.sources.engines import one_pass
+from synth.sources.engines.engine import Spark
 from synth.sources.engines.sql import LOST, settled
 from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows, joint_tables
+from synth.sources.rows.block_counts import CountPlan
 from synth.sources.rows.encoded import Tables
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
@@ -38,13 +39,14 @@ def stored(
     ``fetched``: how the rows are had for what cannot be counted there. Types alone decide, never what stands in cells.
     Errors: InputError.
     """
-    there = {n: p for n, p in places.items() if isinstance(p, WarehousePlace) and p.engine == "spark"}
-    if len(there) < len(places) or len({p.source.address for p in there.values()}) > 1:
+    there = {n: p for n, p in places.items() if isinstance(p, WarehousePlace)}
+    source = next((p.source for p in there.values()), None)
+    if not isinstance(source, Spark) or len(there) < len(places):
         return None
-    readable = all(_readable(schema, name, place) for name, place in there.items())
-    if not (readable and one_pass.has_python(next(iter(there.values())).source)):
+    alike = all(p.source.address == source.address for p in there.values())
+    if not (alike and all(_readable(schema, name, place) for name, place in there.items()) and source.has_python):
         return None
-    return StoredTrees(schema, there, int(draws.uniform_codes(1, high=2**63 - 1)[0]), fetched)
+    return StoredTrees(schema, there, source, int(draws.uniform_codes(1, high=2**63 - 1)[0]), fetched)
 
 
 def _readable(schema: Dataset, name: str, place: WarehousePlace) -> bool:
@@ -64,12 +66,16 @@ class StoredTrees(Forest):
     """
 
     def __init__(
-        self, schema: Dataset, places: Mapping[str, WarehousePlace], secret: int, fetched: Callable[[], Forest]
+        self,
+        schema: Dataset,
+        places: Mapping[str, WarehousePlace],
+        source: Spark,
+        secret: int,
+        fetched: Callable[[], Forest],
     ) -> None:
         self._schema, self._places, self._secret, self._fetch = schema, dict(places), secret, fetched
         self._parents = {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables}
-        self._source = next(iter(places.values())).source
-        self._dialect = self._source.dialect
+        self._source, self._dialect = source, source.dialect
         self._asked = {n: schema.as_asked(n).columns for n in schema.downwards}
         named = [(table, column) for table, columns in self._asked.items() for column in columns]
         self._names = {at: f"q{i}" for i, at in enumerate(named)}
@@ -106,14 +112,14 @@ class StoredTrees(Forest):
     def release(self) -> None:
         """Lets go of what executors hold; a later question reads the tables again."""
         for name in self._held.values():
-            one_pass.release(self._source, name)
+            self._source.release(name)
         self._held = {}
 
     def weighed(self, table: str, view: View, tables: Tables, unit: int) -> list[np.ndarray]:
         """As ``Forest.weighed``, counted by the executors. Errors: InputError, never the engine's words."""
 
-        def ask(names: Sequence[str], plan: one_pass.CountPlan) -> list[np.ndarray]:
-            return one_pass.tables(self._source, self._entries(table, view, names), replace(plan, unit=unit))
+        def ask(names: Sequence[str], plan: CountPlan) -> list[np.ndarray]:
+            return self._source.counted(self._entries(table, view, names), replace(plan, unit=unit))
 
         return joint_tables(tables, ask)
 
@@ -124,15 +130,13 @@ class StoredTrees(Forest):
         for i, (owner, column, other) in enumerate(map(placed, names)):
             chosen.append(f"{'y' if other else 'x'}.{self._names[owner, column]} AS p{i}")
         held = self._full(table)
-        relation = f"{held} AS x JOIN {held} AS y ON {self._same_parent(table)}" if pairs else f"{held} AS x"
+        # two rows of one parent: of one root, and at the same place among siblings all the way down
+        levels = ("root", *(f"r{i}" for i in range(1, len(self._schema.upwards(table)) - 1)))
+        same = " AND ".join(f"x.{n} = y.{n}" for n in levels)
+        relation = f"{held} AS x JOIN {held} AS y ON {same}" if pairs else f"{held} AS x"
         condition, parts = _view(view)
         listed = ", ".join([*chosen, f"CAST({parts} AS BIGINT) AS p{len(chosen)}"])
         return f"(SELECT {listed} FROM {relation}{' AND' if pairs else ' WHERE'} {condition}) AS entries"
-
-    def _same_parent(self, table: str) -> str:
-        """Two rows of one parent: of one root, and at the same place among siblings all the way down."""
-        levels = range(1, len(self._schema.upwards(table)) - 1)
-        return " AND ".join(f"x.{n} = y.{n}" for n in ("root", *(f"r{i}" for i in levels)))
 
     def _full(self, table: str) -> str:
         """The name of a table's rows with all columns above them, which the executors hold.
@@ -140,7 +144,7 @@ class StoredTrees(Forest):
         ``root`` and ``r1``, ``r2``, ... say which row it is; ``c`` is what its children refer to.
         """
         if table not in self._held:
-            self._held[table] = one_pass.hold(self._source, self._joined(table))
+            self._held[table] = self._source.hold(self._joined(table))
         return self._held[table]
 
     def _joined(self, table: str) -> str:

@@ -12,40 +12,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from synth.errors import InputError
 from synth.files.regular_files import is_file, is_folder
+from synth.questions.tables import Bins
 from synth.schema import codec
 from synth.schema.table import Schema
-from synth.sources.engines import one_pass
 from synth.sources.engines.duckdb import overflows
-from synth.sources.engines.engine import Engine
+from synth.sources.engines.engine import Engine, Spark
 from synth.sources.engines.sql import LOST, Bound, Kind, named, position, settled, worded
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.files import parquet_files
 from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.block_counts import CountedAxis, CountPlan
-from synth.sources.rows.encoded import EncodedRows, PositionGrouping, Tables
-from synth.sources.rows.encoding import Batch, Encoder, plain, tables
-from synth.sources.rows.marginals import Binner, cover, distinct, holders
+from synth.sources.rows.encoded import EncodedRows, Tables
+from synth.sources.rows.encoding import Batch, Encoder
+from synth.sources.rows.marginals import Binner, cover, distinct, holders, part
 from synth.sources.rows.spill import Spill
-from synth.sources.table_source import Opened, ParquetPlace, Place
+from synth.sources.table_source import Opened, ParquetPlace, StreamedPlace
 
 DRAWN = 1 << 20  # cells placed at random at a time
-
-
-class Stored(Protocol):
-    """A table of an engine: who answers about it, its name in a query, and its rows as they are."""
-
-    @property
-    def asked(self) -> Engine: ...
-    @property
-    def relation(self) -> str: ...
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]: ...
 
 
 class MarkCounts(Mapping[str, int]):
@@ -76,7 +67,7 @@ class WarehouseRows(EncodedRows):
 
     def __init__(
         self,
-        place: Stored,
+        place: "WarehousePlace",
         schema: Schema,
         draws: codec.Draws,
         positions: Mapping[str, str],
@@ -112,9 +103,9 @@ class WarehouseRows(EncodedRows):
 
     def release(self) -> None:
         """Lets go of what executors hold; a later question reads the table again."""
-        if self._held is not None:
-            one_pass.release(self._place.asked, self._held)
-            self._held = None
+        if self._held is not None and isinstance(self._place.asked, Spark):
+            self._place.asked.release(self._held)
+        self._held = None
 
     def described(self) -> codec.Encoded:
         """These rows, with the counts of clamped and unreadable cells, which are the steward's alone.
@@ -147,19 +138,19 @@ class WarehouseRows(EncodedRows):
         """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
         names = list(self)
         listed = ", ".join(f"p{i}" for i in range(len(names)))
-        for part in one_pass.positions(self._place.asked, f"SELECT {listed} FROM {self._settled(names)}"):
-            codes = {n: np.ascontiguousarray(part[:, i]) for i, n in enumerate(names)}
-            yield Batch(table=Table({}, num_rows=len(part)), codes=codes)
+        for some in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
+            codes = {n: np.ascontiguousarray(some[:, i]) for i, n in enumerate(names)}
+            yield Batch(table=Table({}, num_rows=len(some)), codes=codes)
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
-        """Exact counts by the engine, in one pass over its rows for all tables (one_pass.py).
+        """Exact counts by the engine, in one pass over its rows for all tables (engine.py).
 
         A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
         random here, for each table anew: the law of a table is that of rows placed one by one.
         """
 
         def ask(names: Sequence[str], plan: CountPlan) -> list[np.ndarray]:
-            return one_pass.tables(self._place.asked, self._settled(names), plan)
+            return self._place.asked.counted(self._settled(names), plan)
 
         return joint_tables(tables, ask, self._place_lost)
 
@@ -174,13 +165,13 @@ class WarehouseRows(EncodedRows):
 
     def _marked(self, names: Sequence[str]) -> str:
         """Columns of the table as positions or marks, named p0, p1, ...; on Spark the table is read once for them."""
-        dialect, every = self._place.asked.dialect, list(self)
-        if dialect.name != "spark":
+        engine, every = self._place.asked, list(self)
+        if not isinstance(engine, Spark):
             return self._placed(names)
         if self._held is None:
             cells = [self._schema.columns[n].cells for n in every]
-            chosen = ", ".join(f"CAST(p{i} AS {dialect.whole(c)}) AS p{i}" for i, c in enumerate(cells))
-            self._held = one_pass.hold(self._place.asked, f"SELECT {chosen} FROM {self._placed(every)}")
+            chosen = ", ".join(f"CAST(p{i} AS {engine.dialect.whole(c)}) AS p{i}" for i, c in enumerate(cells))
+            self._held = engine.hold(f"SELECT {chosen} FROM {self._placed(every)}")
         chosen = ", ".join(f"p{every.index(n)} AS p{i}" for i, n in enumerate(names))
         return f"(SELECT {chosen} FROM {self._held}) AS marked_rows"
 
@@ -195,7 +186,7 @@ class WarehouseRows(EncodedRows):
         chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
         return f"(SELECT {chosen} FROM {retained}) AS marked_rows"
 
-    def _place_lost(self, table: np.ndarray, grouping: PositionGrouping, binner: Binner) -> None:
+    def _place_lost(self, table: np.ndarray, grouping: Bins, binner: Binner) -> None:
         """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
         size = self._schema.columns[grouping.column].size
         for index in np.flatnonzero(table[:, -1]).tolist():
@@ -206,7 +197,7 @@ class WarehouseRows(EncodedRows):
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
 
 
-Lost = Callable[[np.ndarray, PositionGrouping, Binner], None]
+Lost = Callable[[np.ndarray, Bins, Binner], None]
 
 
 def joint_tables(
@@ -230,35 +221,13 @@ def joint_tables(
         tuple(dict.fromkeys(wanted)),
     )
     counted = dict(zip(plan.tables, ask(names, plan), strict=True))
-    result = []
-    for table, own in zip(axes, wanted, strict=True):
-        joint = counted[own].reshape([plan.axes[i].size for i in own[1]])
-        result.append(_table(table, own[1], joint, groupings, binners, place_lost))
-    return result
 
-
-def _table(
-    axes: tuple[int, ...],
-    block: Sequence[int],
-    joint: np.ndarray,
-    groupings: Sequence[PositionGrouping],
-    binners: Sequence[Binner],
-    place_lost: Lost | None,
-) -> np.ndarray:
-    wanted = list(dict.fromkeys(axes))
-    summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
-    order = [g for g in block if g in wanted]
-    table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
-    for axis, g in enumerate(wanted):
-        table = np.moveaxis(table, axis, -1)
-        flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
+    def moved(table: np.ndarray, at: int) -> None:
         if place_lost is not None:
-            place_lost(flat, groupings[g], binners[g])
-        table = np.moveaxis(flat.reshape(table.shape), -1, axis)
-    table = table[tuple(slice(groupings[g].size) for g in wanted)]
-    if len(wanted) < len(axes):
-        raise ValueError("a table must not name one grouping twice")
-    return np.ascontiguousarray(table).reshape(-1)
+            place_lost(table, groupings[at], binners[at])
+
+    joints = ((counted[own].reshape([plan.axes[i].size for i in own[1]]), own[1]) for own in wanted)
+    return [part(joint, block, table, groupings, moved) for table, (joint, block) in zip(axes, joints, strict=True)]
 
 
 def _wanted(
@@ -274,20 +243,18 @@ def _wanted(
     return [(at, tuple(blocks[at])) if at in whole else (at, table) for at, table in own]
 
 
-def _axis(grouping: PositionGrouping, binner: Binner, names: Sequence[str]) -> CountedAxis:
+def _axis(grouping: Bins, binner: Binner, names: Sequence[str]) -> CountedAxis:
     """The axis of a grouping, with a last bin for the cells that are to be placed."""
     groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
     bins = np.append(groups, binner.size).astype(np.int32)
     return CountedAxis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)
 
 
-OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
 PARQUET = (".parquet", ".pq")
-SPELLING = 130000  # the version of PostgreSQL since which it has NFKC, and hashes of 64 bits
 
 
 @dataclass(frozen=True)
-class WarehousePlace(Place):
+class WarehousePlace(StreamedPlace):
     """A table of an engine; for Spark and DuckDB also a Parquet file or a folder of them."""
 
     source: Engine
@@ -305,7 +272,7 @@ class WarehousePlace(Place):
         that a table is charged under one name."""
         if self._file is not None:
             return f"{self.source.identity}/{self._file.resolve()}"
-        return f"{self.source.identity}/{self.table.removeprefix(OWN[self.engine] + '.')}"
+        return f"{self.source.identity}/{self.table.removeprefix(self.source.own + '.')}"
 
     @cached_property
     def _file(self) -> Path | None:
@@ -315,10 +282,10 @@ class WarehousePlace(Place):
         what ``people`` means.
         """
         path = Path(self.table)
-        if self.engine == "postgres" or not ("/" in self.table or path.suffix.lower() in PARQUET):
+        if not self.source.reads_files or not ("/" in self.table or path.suffix.lower() in PARQUET):
             return None
         there = is_file(path) or is_folder(path)
-        if not there or (self.engine == "spark" and "/" in self.table):
+        if not there or (isinstance(self.source, Spark) and "/" in self.table):
             return path if there else None  # Spark has no table of such a name
         schema, table = self.source.split(self.table)
         return None if table in self.source.tables(schema) else path
@@ -326,7 +293,7 @@ class WarehousePlace(Place):
     @cached_property
     def asked(self) -> Engine:
         """The engine that answers about this table; DuckDB has leave to read the file, where it is one."""
-        return self.source if self._file is None or self.engine != "duckdb" else self.source.beside(self._file)
+        return self.source if self._file is None else self.source.beside(self._file)
 
     @property
     def expression(self) -> Any:
@@ -340,8 +307,8 @@ class WarehousePlace(Place):
             if self._file is not None:
                 return self.asked.parquet(self._file, view=self._view), None
             schema, table = self.source.split(self.table)
-            if self.engine == "duckdb" and table not in self.source.tables(schema):
-                raise LookupError  # DuckDB would look for a file of this name
+            if not self.source.has_table(schema, table):
+                raise LookupError
             return self.source.backend.table(table, **({"database": schema} if schema else {})), schema
         except InputError:
             raise
@@ -361,7 +328,7 @@ class WarehousePlace(Place):
         if self._file is not None:  # an engine would look at the first file, and take PID for pid
             ParquetPlace(self._file).types(columns)
         types = self.expression.schema()
-        if self._file is not None and self.engine == "spark" and overflows(parquet_files(self._file)):
+        if self._file is not None and isinstance(self.source, Spark) and overflows(parquet_files(self._file)):
             raise InputError(
                 f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
                 "always read; write them in microseconds, or leave `source=` out"
@@ -375,19 +342,17 @@ class WarehousePlace(Place):
                     f"column {name}: cells of this type are not supported; use numbers, text or plain dates"
                 )
 
-    def read(self, columns: Sequence[str]) -> Table:
-        """The columns as text, in memory."""
-        import pyarrow as pa
+    def header(self) -> list[str]:
+        """The column names."""
+        return list(self.expression.schema().names)
 
-        parts = list(self.asked.batches(self._plainly(columns)))
-        none = pa.schema([(n, pa.string()) for n in columns])
-        whole = pa.Table.from_batches(parts) if parts else none.empty_table()
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Rows with types that come over unchanged; others as the engine writes them.
 
-    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
-        """Rows as they are, for the codec."""
-        parts = tables(self.asked.batches(self._plainly([*schema.measured(), *raw])))
-        return plain(part.read_by(self.reading) for part in parts)
+        Dates come as text: a driver would fail at one that Python has no room for.
+        """
+        t, types = self.expression, self.expression.schema()
+        return self.asked.batches(t.select(**{n: _fetched(t[n], types[n], self.source) for n in columns}))
 
     def rows_there(self) -> int:
         """How many rows the table has, counted once: private."""
@@ -396,14 +361,6 @@ class WarehousePlace(Place):
     @cached_property
     def _rows_there(self) -> int:
         return int(next(iter(self.asked.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
-
-    def _plainly(self, columns: Sequence[str]) -> Any:
-        """The columns with types that come over unchanged; others as the engine writes them.
-
-        Dates come as text: a driver would fail at one that Python has no room for.
-        """
-        t, types = self.expression, self.expression.schema()
-        return t.select(**{n: _fetched(t[n], types[n], self.engine) for n in columns})
 
     def encoded(
         self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
@@ -424,10 +381,8 @@ class WarehousePlace(Place):
     def person(self, name: str) -> str | None:
         """Who a row is about in the engine's SQL (``cells.key``); None where only the codec tells."""
         kind = self.expression.schema()[name]
-        if self.engine == "postgres":
-            info = self.asked.backend.con.info
-            if info.server_version < SPELLING or info.parameter_status("server_encoding") != "UTF8":
-                return None
+        if not self.asked.spells_names:
+            return None
         if kind.is_integer():
             return named(name, "integer", self.source.dialect)
         return named(name, "text", self.source.dialect) if kind.is_string() else None
@@ -452,7 +407,7 @@ class WarehousePlace(Place):
         return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
 
 
-def _fetched(cell: Any, kind: Any, engine: str) -> Any:
+def _fetched(cell: Any, kind: Any, engine: Engine) -> Any:
     """A cell of an Ibis type as it is fetched."""
     import ibis
 
@@ -462,7 +417,7 @@ def _fetched(cell: Any, kind: Any, engine: str) -> Any:
         first, last, seen = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell
     elif kind.is_timestamp() and kind.timezone is None:
         first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
-        seen = cell.try_cast("timestamp(6)") if engine == "duckdb" else cell  # none beyond microseconds
+        seen = engine.moment(cell)
     else:
         return cell.cast("string")
     inside = ibis.cases((seen.between(first, last), seen), else_=ibis.null(seen.type()))  # no other can be written

@@ -97,7 +97,8 @@ def readable(kind: pa.DataType) -> bool:
         return readable(kind.value_type)
     if pt.is_timestamp(kind):
         return kind.tz is None
-    return _is_plain_text(kind) or _is_plain(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
+    tests = (is_text, pt.is_null, pt.is_integer, pt.is_decimal, pt.is_date, pt.is_floating, pt.is_boolean)
+    return any(test(kind) for test in tests)
 
 
 def check_type(kind: pa.DataType, *, name: str) -> None:
@@ -144,8 +145,9 @@ def _compact(texts: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _texts(values: pa.Array) -> np.ndarray:
     """The text of each value, (m,) object; null is the empty text."""
     kind = values.type
-    if pt.is_floating(kind):
-        return _float_texts(values)
+    if pt.is_floating(kind):  # the shortest that read back as the same number, as Python writes them ("19.0")
+        numbers = values.to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(numbers), "", numbers.astype(str)).astype(object)
     if pt.is_timestamp(kind) or pt.is_date(kind):
         return _time_texts(values)
     plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else values.cast(pa.large_string(), safe=False)
@@ -166,22 +168,6 @@ def _time_texts(values: pa.Array) -> np.ndarray:
     texts[~inside] = BEYOND
     texts[values.is_null().to_numpy(zero_copy_only=False)] = ""
     return texts
-
-
-def _float_texts(values: pa.Array) -> np.ndarray:
-    """Shortest texts that read back as the same number, as Python and pandas write them ("19.0")."""
-    numbers = values.to_numpy(zero_copy_only=False)
-    texts = numbers.astype(str).astype(object)
-    texts[np.isnan(numbers)] = ""
-    return texts
-
-
-def _is_plain_text(kind: pa.DataType) -> bool:
-    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_null(kind)
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    return pt.is_integer(kind) or pt.is_decimal(kind) or pt.is_date(kind)
 
 
 MOST_BITS = 4096  # of a whole number that is written out; a larger one is larger than any double

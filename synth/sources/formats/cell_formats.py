@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from synth.schema import codec, csv_injection
 from synth.schema.dialect import CENTURY, ENCODINGS, Dates, Dialect, Numbers, dates, numbers
 from synth.schema.table import NUMERIC, UNREAD, Column, Schema, canonical
+from synth.sources.formats.arrow_text import is_text
 
 UNREADABLE = "\ufffd"
 INFINITE = r"^[+-]?[iI]nf(inity)?$"
@@ -41,8 +42,7 @@ class Reading:
     def cells(self, name: str, array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """The column's cells; only those that are texts change."""
         form = self.forms.get(name)
-        kind = array.type.value_type if pt.is_dictionary(array.type) else array.type
-        if form is None or not is_text(kind):
+        if form is None or not is_text(array.type):
             return array
         chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
         return pa.chunked_array(
@@ -70,11 +70,6 @@ def form_of(column: Column, dialect: Dialect | None) -> Form | None:
     stated = Numbers(dialect.decimal, dialect.thousands) if dialect else Numbers()
     result = numbers(column.format) if column.format else stated
     return None if result == Numbers() else result
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether cells of this type are texts."""
-    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
 def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:

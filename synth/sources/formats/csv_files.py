@@ -291,15 +291,14 @@ def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
 
 def check(path: Path, dialect: Dialect | None = None, *, piece: int = PIECE) -> None:
     """One pass over all rows, so many bytes at a time; keeps none. Errors: InputError for every fault of form."""
-    result = header(path, dialect)
-    if not sum(table.num_rows for table in _tables(path, result, result.names, pa.string(), dialect, piece)):
+    if not sum(table.num_rows for table in _tables(path, None, pa.string(), dialect, piece)):
         raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
 def read(path: Path, wanted: list[str], dialect: Dialect | None = None, *, piece: int = PIECE) -> pa.Table:
     """The wanted columns, each a dictionary of texts. Errors: InputError."""
     kind = pa.dictionary(pa.int32(), pa.string())
-    return pa.concat_tables(list(_tables(path, header(path, dialect), wanted, kind, dialect, piece)))
+    return pa.concat_tables(list(_tables(path, wanted, kind, dialect, piece)))
 
 
 def stream(
@@ -312,7 +311,7 @@ def stream(
 ) -> Iterator[pa.Table]:
     """The wanted columns as text, some rows at a time, in bounded memory. Errors: InputError."""
     waiting: list[pa.Table] = []
-    for table in _tables(path, header(path, dialect), wanted, pa.string(), dialect, piece):
+    for table in _tables(path, wanted, pa.string(), dialect, piece):
         waiting.append(table)
         if sum(t.nbytes for t in waiting) >= gathered:
             yield pa.concat_tables(waiting)
@@ -322,10 +321,10 @@ def stream(
 
 
 def _tables(
-    path: Path, result: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None, piece: int
+    path: Path, wanted: list[str] | None, kind: pa.DataType, dialect: Dialect | None, piece: int
 ) -> Iterator[pa.Table]:
-    """The wanted columns of each block of records."""
-    form = dialect or PLAIN
+    """The wanted columns (None: all) of each block of records."""
+    form, result = dialect or PLAIN, header(path, dialect)
     with _Faults(path, result) as faults:
         for number, data in enumerate(blocks(path, form, gathered=piece)):
             if number and len(result.names) > 1 and not data.strip(b"\r\n"):
@@ -335,7 +334,7 @@ def _tables(
 
             def parsed(data: bytes = data, *, first: bool = number == 0, threads: bool = True) -> pa.Table:
                 ragged = None if threads else faults.ragged  # no thread of the parser's calls back into Python
-                options = _options(result, kind, wanted, form, ragged, threads=threads, first=first)
+                options = _options(result, kind, wanted or result.names, form, ragged, threads=threads, first=first)
                 return pa_csv.read_csv(pa.BufferReader(data), **options)
 
             try:

@@ -34,14 +34,10 @@ class Workbook(ExcelReader):
         part = self.package.find(SHARED_STRINGS)
         if part is not None:
             with self.archive.open(part.PartName[1:]) as source:
-                self.shared_strings = list(_shared(source))
-
-
-def _shared(source: IO[bytes]) -> Iterator[str]:
-    for _, element in iterparse(source):
-        if element.tag == SI:
-            yield _joined(element)
-            element.clear()
+                for _, element in iterparse(source):
+                    if element.tag == SI:
+                        self.shared_strings.append(_joined(element))
+                        element.clear()
 
 
 def rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 
 from synth.schema.dialect import MARKS, Dates, Dialect, Numbers, dates, numbers
 from synth.schema.table import NUMERIC, Column, canonical
-from synth.sources.formats.cell_formats import UNREADABLE, is_text, iso, pointed
+from synth.sources.formats.arrow_text import is_text
+from synth.sources.formats.cell_formats import UNREADABLE, iso, pointed
 from synth.sources.formats.text_table import Table
 
 FITTING_SHARE = 0.95  # of the rows with a value fit a form, or it is none
@@ -25,16 +25,8 @@ CODE = r"^[A-Za-z][0-9]+([.,][0-9]+)?$"  # V45 among 250.83: a list of codes, in
 FEW_CODES = 2
 DATED = r"^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}(?: |$)"
 DAYS = (
-    "dd.mm.yyyy",
-    "dd/mm/yyyy",
-    "mm/dd/yyyy",
-    "dd-mm-yyyy",
-    "mm-dd-yyyy",
-    "yyyy/mm/dd",
-    "yyyy.mm.dd",
-    "dd.mm.yy",
-    "dd/mm/yy",
-    "mm/dd/yy",
+    *("dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "dd-mm-yyyy", "mm-dd-yyyy", "yyyy/mm/dd", "yyyy.mm.dd", "dd.mm.yy"),
+    *("dd/mm/yy", "mm/dd/yy"),
 )
 CLOCKS = ("", " HH:MM", " HH:MM:SS", " hh:MM AM", " hh:MM:SS AM")
 GROUPED = [
@@ -94,7 +86,7 @@ def sniffed(
     """What the texts of a table show. ``named``: kinds that a person gave; ``stated``: formats, by column."""
     stated = stated or {}
     codes = {n: _words(table, n, missing) for n in table.names if named.get(n) != "identifier"}
-    open_ = {n for n in codes if named.get(n) not in ("categorical", "ordinal") and is_text(_kind(table, n))}
+    open_ = {n for n in codes if named.get(n) not in ("categorical", "ordinal") and is_text(table.kind(n))}
     seen = {n: _seen(table, n, [*missing, *codes[n]]) for n in sorted(open_, key=table.names.index)}
     days, lines = _dates(seen, stated)
     marks = {n: f for n, s in seen.items() if n not in {*days, *stated} and (f := _numbers(s)) is not None}
@@ -116,14 +108,9 @@ def sniffed(
     return Sniffed(table=read, dialect=dialect, formats=formats, missing=codes, lines=lines, spelt=turned)
 
 
-def _kind(table: Table, name: str) -> pa.DataType:
-    kind = table.kind(name)
-    return kind.value_type if pt.is_dictionary(kind) else kind
-
-
 def _words(table: Table, name: str, missing: Sequence[str]) -> list[str]:
     """Words for nothing; of text columns only where two other values stand beside, and "-" not beside "+"."""
-    if not is_text(_kind(table, name)):
+    if not is_text(table.kind(name)):
         return []
     values = {v.strip() for v in table.column(name).values.tolist()} - {""} - {m.strip() for m in missing}
     words = [w for w in WORDS if w in values and not (w.startswith("-") and "+" in values)]
@@ -246,7 +233,7 @@ def _turned(
     table: Table, name: str, form: Numbers | Dates | None, codes: Collection[str], lines: list[str]
 ) -> pa.ChunkedArray:
     """The column as a run reads it; what does not fit is shown to the draft as an empty cell."""
-    if not is_text(_kind(table, name)):
+    if not is_text(table.kind(name)):
         return table.cells(name)
     text = table.column(name)
     values = pa.array(text.values, pa.string())

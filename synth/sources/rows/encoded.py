@@ -6,31 +6,12 @@ not be in memory: whoever can, asks it for ``counts`` or for ``batches`` and nev
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
+from synth.questions.tables import Bins
 
-class PositionGrouping(Protocol):
-    """A public grouping of one column's positions: ``questions.Bins`` says what each part means."""
-
-    @property
-    def column(self) -> str: ...
-
-    @property
-    def cells(self) -> int: ...
-
-    @property
-    def starts(self) -> np.ndarray: ...
-
-    @property
-    def groups(self) -> np.ndarray: ...
-
-    @property
-    def size(self) -> int: ...
-
-
-Tables = Sequence[Sequence[PositionGrouping]]
+Tables = Sequence[Sequence[Bins]]
 
 
 class EncodedRows(Mapping[str, np.ndarray]):

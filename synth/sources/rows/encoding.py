@@ -76,14 +76,12 @@ def placed(column: Column, codes: np.ndarray, draws: codec.Draws) -> tuple[np.nd
     return codes, int(np.count_nonzero(below | above)), len(lost)
 
 
-def plain(tables: Iterable[Table]) -> Iterator[Batch]:
-    """Tables of text as batches."""
-    for table in tables:
-        yield Batch(table=table)
+def as_table(part: pa.Table | pa.RecordBatch) -> pa.Table:
+    """Some rows as an Arrow table."""
+    return part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
 
 
 def tables(parts: Iterable[pa.Table | pa.RecordBatch]) -> Iterator[Table]:
     """Arrow tables as tables of text."""
-    for part in parts:
-        chunked = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
+    for chunked in map(as_table, parts):
         yield Table({n: chunked.column(n) for n in chunked.column_names}, num_rows=chunked.num_rows)

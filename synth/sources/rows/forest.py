@@ -7,18 +7,18 @@ many are as private as the rows."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from synth.questions.linked import FAR, NEAR, View, placed
 from synth.schema import cells, histories
-from synth.schema.codec import TextColumn
+from synth.schema.codec import Draws, TextColumn
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.tree import Key
 from synth.sources.rows.encoded import Tables
 from synth.sources.rows.marginals import MarginalCounter
+from synth.sources.rows.spill import ranked
 
 HELD = 32  # weights whose rows are counted side by side
 
@@ -190,12 +190,6 @@ def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarr
             yield near + ahead, near, pairs
 
 
-class Draws(Protocol):
-    """Where a secret random number for every row comes from."""
-
-    def uniform_codes(self, size: int, *, high: int) -> np.ndarray: ...
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableRows:
     """A table's rows: ``positions`` (n,) of measured columns, ``texts`` of columns that keys are about or order by."""
@@ -240,7 +234,7 @@ def one_of_each_root(schema: Dataset, tables: Mapping[str, TableRows], draws: Dr
     retained, forest = _bare(schema.model_copy(update={"keys": unordered}), tables, draws)
     chosen = {}
     for name, rows in retained.items():
-        order, rank = _ranked(forest.roots(name), draws)
+        order, rank = ranked(forest.roots(name), draws)
         chosen[name] = rows[order[rank == 0]]
     return chosen
 
@@ -273,7 +267,7 @@ def _derived(schema: Dataset, name: str, columns: Mapping[str, np.ndarray], rank
 def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[np.ndarray, Branch]:
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
-    order, rank = _ranked(codes, draws)
+    order, rank = ranked(codes, draws)
     nameless = codes[order] < 0
     rows = np.sort(order[(rank == 0) & ~nameless] if not schema.several else order[(rank == 0) | nameless])
     one = np.ones(len(rows), dtype=np.int64)
@@ -290,7 +284,7 @@ def _below(
     """The kept children of all kept parents, those of one parent next to each other."""
     upper, lower = tables[key.parent], tables[key.child]
     theirs, own = coded([upper.texts[n] for n in key.referred], [lower.texts[n] for n in key.columns])
-    order, rank = _ranked(own, draws)
+    order, rank = ranked(own, draws)
     chosen = order[(rank < key.most_children) & (own[order] >= 0)]  # by key, those of one key in random order
     if key.order is not None:
         chosen = chosen[np.lexsort((_times(lower, key.order)[chosen], own[chosen]))]  # stable: ties stay as drawn
@@ -322,29 +316,13 @@ def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.
         if lower:
             codes = np.append(codes, index[first:][lower[i].codes])
         empty = joined.dictionary.index("").as_py()
-        whole = codes.astype(np.int64) if i == 0 else _paired(whole, codes)
+        paired = np.unique(whole, return_inverse=True)[1] * (int(codes.max(initial=0)) + 1) + codes if i else codes
+        whole = paired.astype(np.int64)
         missing = (codes == empty) if i == 0 else missing | (codes == empty)
     whole = np.unique(whole, return_inverse=True)[1] if len(upper) > 1 else whole
     whole[missing] = -1
     split = len(upper[0].codes)
     return whole[:split], whole[split:]
-
-
-def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Numbers that are equal where both are."""
-    return np.unique(one, return_inverse=True)[1] * (int(other.max(initial=0)) + 1) + other
-
-
-def _ranked(codes: np.ndarray, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
-    """Rows sorted by code and then at random (n,), and each one's place among those of its code (n,).
-
-    **Guarantee**: the places of one code's rows follow from their own secret numbers.
-    """
-    order = np.lexsort((draws.uniform_codes(len(codes), high=2**63 - 1), codes))
-    ordered = codes[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else np.zeros(0, dtype=np.int64)
-    runs = np.diff(np.append(first, len(order)))
-    return order, np.arange(len(order)) - np.repeat(first, runs)
 
 
 def _narrow(positions: np.ndarray, cells: int) -> np.ndarray:

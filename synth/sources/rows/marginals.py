@@ -9,14 +9,15 @@ column for each bin of each grouping, 1 where the row lies in the bin; X'X holds
 and sums are whole numbers, and those of a few thousand rows exact in single precision, in which processors multiply
 fastest."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
 
+from synth.questions.tables import Bins
 from synth.sources.rows.block_counts import LOOKUP, add
-from synth.sources.rows.encoded import PositionGrouping, Tables
+from synth.sources.rows.encoded import Tables
 
 MANY = 10_000  # tables of two groupings, from which on the product is cheaper than joint tables
 SIDE = 6000  # most bins of all groupings together: the counts take 8 bytes for each two of them
@@ -137,13 +138,24 @@ def count(batches: Iterable[Mapping[str, np.ndarray]], counter: MarginalCounter)
 
 
 def part(
-    joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings: Sequence[PositionGrouping]
+    joint: np.ndarray,
+    block: Sequence[int],
+    axes: Sequence[int],
+    groupings: Sequence[Bins],
+    moved: Callable[[np.ndarray, int], None] = lambda _table, _grouping: None,
 ) -> np.ndarray:
-    """One table of a block's joint counts: other axes summed out, left-out bins cut off, axes in the table's order."""
+    """One table of a block's joint counts: other axes summed out, left-out bins cut off, axes in the table's order.
+
+    ``moved``: handed the counts (rows, bins) by each grouping, of which it may move those of the last bin.
+    """
     wanted = list(dict.fromkeys(axes))
     summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
     order = [g for g in block if g in wanted]
     table = np.transpose(summed, [order.index(g) for g in wanted])
+    for axis, g in enumerate(wanted):
+        flat = np.ascontiguousarray(np.moveaxis(table, axis, -1))
+        moved(flat.reshape(-1, flat.shape[-1]), g)
+        table = np.moveaxis(flat, -1, axis)
     table = table[tuple(slice(groupings[g].size) for g in wanted)]
     if len(wanted) < len(axes):  # a grouping that stands twice: its table is a diagonal
         whole = np.zeros([groupings[g].size for g in axes], dtype=np.int64)
@@ -153,11 +165,11 @@ def part(
     return np.ascontiguousarray(table).reshape(-1)
 
 
-def distinct(tables: Tables) -> tuple[list[PositionGrouping], list[tuple[int, ...]]]:
+def distinct(tables: Tables) -> tuple[list[Bins], list[tuple[int, ...]]]:
     """The groupings of the tables, equal ones once, and for each table which of them its axes are."""
     known: dict[tuple[str, bytes, bytes], int] = {}
     met: dict[int, int] = {}
-    groupings: list[PositionGrouping] = []
+    groupings: list[Bins] = []
     axes = []
     for table in tables:
         at = []
@@ -284,7 +296,7 @@ def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -
 class Binner:
     """The bin of every position of one grouping; rows that it leaves out get a bin of their own behind the others."""
 
-    def __init__(self, grouping: PositionGrouping) -> None:
+    def __init__(self, grouping: Bins) -> None:
         groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
         self.size = int(groups.max()) + 1
         self._starts = grouping.starts

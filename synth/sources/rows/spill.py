@@ -9,7 +9,7 @@ import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from synth.errors import InputError
 from synth.schema import cells
-from synth.schema.codec import TextColumn
+from synth.schema.codec import Draws, TextColumn
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Text
 from synth.sources.rows.encoded import EncodedRows, Tables
@@ -39,6 +39,37 @@ class _Chunk:
     places: Mapping[str, int]
 
 
+class _Nameless:
+    """A file without a name, in the folder for temporary ones. Errors: InputError when the disk is full."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self.end = 0
+
+    def write(self, data: Any) -> int:
+        """Puts bytes behind the others; where they begin."""
+        start, size = self.end, memoryview(data).nbytes
+        try:
+            self._file = self._file or tempfile.TemporaryFile(prefix="synth-")  # noqa: SIM115
+            self._file.seek(start)
+            self._file.write(data)
+        except OSError:
+            raise InputError(FULL) from None
+        self.end += size
+        return start
+
+    def read(self, start: int, size: int) -> bytearray:
+        """So many bytes from there on."""
+        assert self._file is not None
+        out = bytearray(size)
+        try:
+            self._file.seek(start)
+            self._file.readinto(out)  # type: ignore[attr-defined]
+        except OSError:
+            raise InputError(FULL) from None
+        return out
+
+
 class Spill(EncodedRows):
     """Rows appended batch by batch and read again any number of times.
 
@@ -52,12 +83,12 @@ class Spill(EncodedRows):
 
     def __init__(self, cells: Mapping[str, int], *, held: int = HELD, chunk: int = CHUNK) -> None:
         self._kinds = {n: np.min_scalar_type(max(c - 1, 0)) for n, c in cells.items()}
-        self._held, self._chunk, self._bytes, self._end = held, chunk, 0, 0
+        self._held, self._chunk, self._bytes = held, chunk, 0
         self._chunks: list[_Chunk] = []
         self._waiting: list[dict[str, np.ndarray]] = []
         self._waits = 0
         self._rows = 0
-        self._file: IO[bytes] | None = None
+        self._file = _Nameless()
         self._retained: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -126,11 +157,8 @@ class Spill(EncodedRows):
     def _read(self, chunk: _Chunk, name: str) -> np.ndarray:
         if chunk.arrays is not None:
             return chunk.arrays[name]
-        assert self._file is not None
-        self._file.seek(chunk.places[name])
-        result = np.empty(chunk.size, dtype=self._kinds[name])
-        self._file.readinto(result.data)  # type: ignore[attr-defined]
-        return result
+        kind = self._kinds[name]
+        return np.frombuffer(self._file.read(chunk.places[name], chunk.size * kind.itemsize), dtype=kind)
 
     def _flush(self) -> None:
         """Moves the waiting rows to a chunk, in memory or in the file."""
@@ -142,33 +170,14 @@ class Spill(EncodedRows):
         self._bytes += sum(a.nbytes for a in arrays.values())
         self._chunks.append(chunk)
         if self._bytes > self._held:
-            self._chunks = [self._stored(c) for c in self._chunks]
-
-    def _stored(self, chunk: _Chunk) -> _Chunk:
-        if chunk.arrays is None:
-            return chunk
-        places = {}
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="synth-")  # noqa: SIM115
-            for name, array in chunk.arrays.items():
-                self._file.seek(self._end)
-                self._file.write(array.data)
-                places[name] = self._end
-                self._end += array.nbytes
-        except OSError:
-            raise InputError(FULL) from None
-        return _Chunk(chunk.first, chunk.size, None, places)
-
-
-class Keys(Protocol):
-    """Where a secret random key for every row comes from."""
-
-    def uniform_codes(self, size: int, *, high: int) -> np.ndarray: ...
+            for i, one in enumerate(self._chunks):
+                if one.arrays is not None:
+                    places = {n: self._file.write(a.data) for n, a in one.arrays.items()}
+                    self._chunks[i] = _Chunk(one.first, one.size, None, places)
 
 
 def keep_parts(
-    parts: Iterable[tuple[TextColumn, np.ndarray]], max_rows: int, draws: Keys, *, num_rows: int
+    parts: Iterable[tuple[TextColumn, np.ndarray]], max_rows: int, draws: Draws, *, num_rows: int
 ) -> np.ndarray:
     """``keep`` for a table in parts, (persons, where their rows stand), each with all rows of its persons.
 
@@ -180,7 +189,19 @@ def keep_parts(
     return retained
 
 
-def keep(persons: TextColumn, max_rows: int, draws: Keys, *, nameless: bool = True) -> np.ndarray:
+def ranked(codes: np.ndarray, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
+    """Rows sorted by code and then at random (n,), and each one's place among those of its code (n,).
+
+    **Guarantee**: the places of one code's rows follow from their own secret numbers.
+    """
+    order = np.lexsort((draws.uniform_codes(len(codes), high=2**63 - 1), codes))
+    ordered = codes[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else np.zeros(0, dtype=np.int64)
+    runs = np.diff(np.append(first, len(order)))
+    return order, np.arange(len(order)) - np.repeat(first, runs)
+
+
+def keep(persons: TextColumn, max_rows: int, draws: Draws, *, nameless: bool = True) -> np.ndarray:
     """Indices, ascending, of at most ``max_rows`` rows of each person, drawn at random by secret keys of their own.
 
     Persons compare by ``cells.key``. A row whose person is missing (an empty cell) is a unit of its own and kept,
@@ -192,11 +213,7 @@ def keep(persons: TextColumn, max_rows: int, draws: Keys, *, nameless: bool = Tr
     texts = cells.key(persons.values)
     person = texts.dictionary_encode().indices.to_numpy()[persons.codes]
     unnamed = pc.equal(texts, "").to_numpy(zero_copy_only=False)[persons.codes]
-    keys = draws.uniform_codes(len(person), high=2**63 - 1)
-    order = np.lexsort((keys, person))
-    ranked = person[order]
-    first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])) if len(ranked) else np.zeros(0, int)
-    rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.append(first, len(ranked))))
+    order, rank = ranked(person, draws)
     retained = np.zeros(len(person), dtype=bool)
     retained[order] = rank < max_rows
     return np.flatnonzero(retained | unnamed if nameless else retained & ~unnamed)
@@ -220,9 +237,8 @@ class Persons:
         self._name, self.num_rows = name, 0
         self._key = secrets.token_bytes(32)  # of digests, so that nobody can write a cell that spells one
         self._held: list[tuple[Text, int]] = []
-        self._file: IO[bytes] | None = None
+        self._file = _Nameless()
         self._places: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
-        self._end = 0
 
     def append(self, text: Text) -> None:
         """The persons of more rows. Errors: InputError when the disk is full."""
@@ -236,12 +252,12 @@ class Persons:
 
     def parts(self) -> Iterator[tuple[Text, np.ndarray]]:
         """(persons, rows): all rows of some persons, and where they stand in the table; every row in one part."""
-        if self._file is None:
+        if not self._file.end:
             columns = [_texts(text, text.codes) for text, _ in self._held]
             yield Text(*encode(pa.chunked_array(columns, pa.large_string()), name=self._name)), np.arange(self.num_rows)
             return
         for places in self._places:
-            tables = [self._read(*place) for place in places]
+            tables = [pa.ipc.open_stream(self._file.read(*place)).read_all() for place in places]
             if tables:
                 whole = pa.concat_tables(tables)
                 yield Text(*encode(whole.column("person"), name=self._name)), whole.column("row").to_numpy()
@@ -260,23 +276,7 @@ class Persons:
         with pa.ipc.new_stream(sink, table.schema) as out:
             out.write_table(table)
         packed = sink.getvalue()
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="synth-")  # noqa: SIM115
-            self._file.seek(self._end)
-            self._file.write(packed)
-        except OSError:
-            raise InputError(FULL) from None
-        self._places[number].append((self._end, packed.size))
-        self._end += packed.size
-
-    def _read(self, start: int, size: int) -> pa.Table:
-        assert self._file is not None
-        try:
-            self._file.seek(start)
-            return pa.ipc.open_stream(self._file.read(size)).read_all()
-        except OSError:
-            raise InputError(FULL) from None
+        self._places[number].append((self._file.write(packed), packed.size))
 
 
 def _texts(text: Text, codes: np.ndarray) -> pa.Array:

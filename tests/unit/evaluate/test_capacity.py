@@ -25,7 +25,7 @@ from synth.capacity.closed_form import (
 )
 from synth.capacity.exact import matrix_kl, matrix_renyi, polynomial_renyi, restricted_kl, restricted_renyi
 from synth.capacity.views import noise_audit, noise_curves, release_audit, strategy_view
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.report.audit_page import capacity_page, curves_page
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]

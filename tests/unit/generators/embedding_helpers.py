@@ -8,7 +8,7 @@ from synth.generators.base import Fit, Run, Setting
 from synth.generators.papers.dp_kernel import DPKernel
 from synth.generators.papers.embeddings import DPHP, DPNTK, DPMerf, Pearl
 from synth.mechanisms import counts, embeddings, functional
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -6,7 +6,7 @@ import synth
 from synth.generators.base import Run, Setting
 from synth.mechanisms import counts, slices
 from synth.pipeline.budget import slices_within
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -10,7 +10,8 @@ from synth.generators.papers.columns import OneWays
 from synth.generators.papers.dp_kernel import DPKernel
 from synth.generators.papers.embeddings import FourierDistance, GradientDistance, TensorDistance
 from synth.generators.papers.kernels import path_distance
-from synth.privacy.accounting.composition import calibrate, total_mu
+from synth.privacy.accounting.events import total_mu
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import Relation
 from synth.questions import EmbeddingRelease, FunctionalRelease
 from synth.schema.table import parse

@@ -14,7 +14,7 @@ from synth.numeric.no_weights import zeroed
 from synth.numeric.row_models import Denoiser, Flow, Transport
 from synth.pipeline import budget
 from synth.pipeline.plan import plan
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Nearest, NearestRelease

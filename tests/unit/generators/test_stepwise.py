@@ -14,7 +14,7 @@ from synth.mechanisms import counts
 from synth.mechanisms.gradients import Descents
 from synth.numeric import networks
 from synth.pipeline import budget
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -11,7 +11,9 @@ from synth.generators.papers.queries import BoxWeights, Mwem, Online, OnlineWeig
 from synth.mechanisms import counts, selection
 from synth.pipeline import budget
 from synth.pipeline.methods import granted
-from synth.privacy.accounting.composition import EPSILON_SLACK, SAFETY, calibrate, calibrate_rho
+from synth.privacy.accounting.float_slack import EPSILON_SLACK, SAFETY
+from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

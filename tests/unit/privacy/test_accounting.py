@@ -9,8 +9,11 @@ from dp_accounting import rdp
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from synth.errors import UsageError
-from synth.privacy.accounting import composition, gaussian, zcdp
-from synth.privacy.accounting.composition import GaussianDpEvent, calibrate, derived_epsilon, sampler_cost, total_mu
+from synth.privacy.accounting import gaussian, renyi
+from synth.privacy.accounting.events import GaussianDpEvent, total_mu
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, sampler_cost
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
+from synth.privacy.accounting.guarantee import check
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
 
@@ -50,14 +53,14 @@ def test_the_profile_and_its_inverses_are_those_of_dp_accounting(mu, delta):
                 epsilon * (1 - gaussian.EPSILON_SLACK), delta * (1 - gaussian.DELTA_SLACK)
             )
             assert calibrate(epsilon, delta) == pytest.approx(1 / sigma, rel=1e-8)
-    assert zcdp.epsilon_of_rho(mu**2 / 2, delta) == pytest.approx(
-        rdp.compute_epsilon(zcdp.ORDERS, mu**2 / 2 * zcdp.ORDERS, delta)[0], rel=1e-11
+    assert renyi.epsilon_of_rho(mu**2 / 2, delta) == pytest.approx(
+        rdp.compute_epsilon(renyi.ORDERS, mu**2 / 2 * renyi.ORDERS, delta)[0], rel=1e-11
     )
 
 
 def test_what_has_no_noise_or_no_delta_has_no_epsilon():
     assert [derived_epsilon(mu, delta) for mu, delta in ((inf, 1e-5), (1.0, 0.0), (0.0, 0.0))] == [inf, inf, 0.0]
-    assert [zcdp.epsilon_of_rho(rho, delta) for rho, delta in ((1.0, 0.0), (0.0, 0.0))] == [inf, 0.0]
+    assert [renyi.epsilon_of_rho(rho, delta) for rho, delta in ((1.0, 0.0), (0.0, 0.0))] == [inf, 0.0]
 
 
 def test_published_value():
@@ -107,12 +110,12 @@ def test_the_sampler_stays_within_its_reserve_for_a_usual_run(epsilon):
     """A hundred tables at delta 1e-5: what calibration set aside covers the sampler's imprecision."""
     sigma = 1 / (calibrate(epsilon, 1e-5) * sqrt(1 / 100))
     more_epsilon, more_delta = sampler_cost(epsilon, 1e-5, sigma=sigma, draws=100)
-    assert more_epsilon <= epsilon * composition.EPSILON_SLACK
-    assert more_delta <= 1e-5 * composition.DELTA_SLACK
+    assert more_epsilon <= epsilon * EPSILON_SLACK
+    assert more_delta <= 1e-5 * DELTA_SLACK
 
 
 @pytest.mark.parametrize("epsilon", [1e308, 10**400, -(10**400), 1e7, float("nan"), "1", None])
 def test_an_epsilon_that_no_run_could_mean_is_refused_in_one_line(epsilon):
-    for check in (composition.check, composition.calibrate):
+    for refuse in (check, calibrate):
         with pytest.raises(UsageError, match="not a finite number above 0 and at most 1e"):
-            check(epsilon, 1e-5)
+            refuse(epsilon, 1e-5)

@@ -8,7 +8,8 @@ from dp_accounting.rdp import RdpAccountant
 
 from synth.privacy.accounting import compare_runs
 from synth.privacy.accounting.compare_runs import ComparedRun, advanced, basic, compose, rdp, zcdp
-from synth.privacy.accounting.composition import calibrate, derived_epsilon
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
+from tests.unit.privacy.published_bounds import pure_advanced
 
 
 def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[ComparedRun]:
@@ -108,7 +109,7 @@ def test_pure_runs_compose_at_a_delta_that_is_asked_for():
     assert result.exact < result.rdp < result.zcdp < result.basic == pytest.approx(10.0)
     assert result.rdp < result.advanced < result.basic
     assert compose(alone(1)).exact == pytest.approx(0.1, rel=1e-3)
-    assert compare_runs.pure_advanced(0.1, 100, 1e-6) > result.advanced
+    assert pure_advanced(0.1, 100, 1e-6) > result.advanced
 
 
 def test_optimal_composition_is_the_binomial_of_the_theorem():

@@ -5,7 +5,7 @@ import pytest
 
 from synth.errors import BudgetError
 from synth.mechanisms import counts
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

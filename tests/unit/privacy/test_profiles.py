@@ -7,22 +7,20 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, stats
 
-from synth.privacy.accounting import slice_pld
+from synth.privacy.accounting import losses
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK
+from synth.privacy.accounting.gaussian import gaussian_delta
 from synth.privacy.accounting.slice_profile import (
     Shift,
     delta,
     epsilon_at,
-    gaussian_delta,
     profile,
-    remark_2,
-    renyi,
     sigma_at,
     slice_sigma,
     theorem_1,
-    theorem_1_epsilon,
     without_replacement,
 )
+from tests.unit.privacy.published_bounds import remark_2, slices_renyi, theorem_1_epsilon
 
 TABLE = [  # dim 100, delta 1e-5, sensitivity 1: num_slices, epsilon, Gaussian, rotation, Theorem 1, all rounded up
     (100, 5.1, 0.915, 0.877, 1.150),
@@ -162,7 +160,7 @@ def test_remark_2_chooses_nearly_the_best_order_and_states_too_much():
 @pytest.mark.parametrize("swap", [1.0, SWAP, 2.0])
 def test_the_loss_distribution_of_drawn_records_is_pessimistic_and_close(swap):
     law = Shift(12, 6)
-    one = slice_pld.distribution(law, ratio=0.8, rate=0.3, swap=swap)
+    one = losses.distribution(law, ratio=0.8, rate=0.3, swap=swap)
     for epsilon in (0.05, 0.4, 1.5):
         exact = delta(epsilon, law, ratio=0.8, rate=0.3, swap=swap)
         assert exact * (1 - 1e-9) <= one.get_delta_for_epsilon(epsilon) <= exact * 1.002 + 1e-12
@@ -190,7 +188,7 @@ def test_subsampling_helps_and_agrees_with_dp_accounting_where_the_shift_is_fixe
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.long
 def test_loss_distribution_is_pessimistic_and_close(law, rate):
-    one = slice_pld.distribution(law, ratio=0.8, rate=rate)
+    one = losses.distribution(law, ratio=0.8, rate=rate)
     for epsilon in (0.05, 0.4, 1.5):
         exact = delta(epsilon, law, ratio=0.8, rate=rate)
         assert exact * (1 - 1e-9) <= one.get_delta_for_epsilon(epsilon) <= exact * 1.002 + 1e-12
@@ -201,7 +199,7 @@ def test_gaussians_beside_slices_add_to_the_square_of_mu():
     both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, mu_elsewhere=0.4)
     assert both == pytest.approx(float(gaussian_delta(1.0, 0.5)), rel=1e-9)
     law = Shift(12, 6)
-    composed = slice_pld.epsilon([(law, 0.5, 1.0, 0.0, 1)], 1e-6, mu_elsewhere=0.4)
+    composed = losses.slices_epsilon([(law, 0.5, 1.0, 0.0, 1)], 1e-6, mu_elsewhere=0.4)
     exact = epsilon_at(1e-6, law, ratio=0.5, mu_elsewhere=0.4)
     assert exact <= composed <= exact * 1.001
 
@@ -210,14 +208,14 @@ def test_renyi_is_the_integral_of_the_gaussians():
     law, order, ratio = Shift(20, 7), 3.5, 0.6
     r, weight = law.nodes
     direct = np.log(weight @ np.exp(order * (order - 1) * (ratio * r) ** 2 / 2)) / (order - 1)
-    assert renyi(order, law, ratio=ratio) == pytest.approx(direct, rel=1e-5)
-    assert renyi(order, law, ratio=ratio) <= order * 7 * ratio**2 / (2 * (20 - order * (order - 1) * ratio**2))
-    assert renyi(10.0, law, ratio=1.0) == inf
+    assert slices_renyi(order, law, ratio=ratio) == pytest.approx(direct, rel=1e-5)
+    assert slices_renyi(order, law, ratio=ratio) <= order * 7 * ratio**2 / (2 * (20 - order * (order - 1) * ratio**2))
+    assert slices_renyi(10.0, law, ratio=1.0) == inf
 
 
 def test_the_profile_never_exceeds_the_renyi_bound():
     law, ratio = Shift(20, 7), 0.6
-    bound = min(exp((a - 1) * (renyi(a, law, ratio=ratio) - 2.0)) for a in np.linspace(1.1, 7, 60))
+    bound = min(exp((a - 1) * (slices_renyi(a, law, ratio=ratio) - 2.0)) for a in np.linspace(1.1, 7, 60))
     assert delta(2.0, law, ratio=ratio) < bound
 
 
@@ -258,7 +256,7 @@ def test_calibration_is_on_the_safe_side_and_wastes_little(facts):
 
 
 def test_a_whole_rotation_is_an_ordinary_gaussian():
-    from synth.privacy.accounting.composition import calibrate
+    from synth.privacy.accounting.gaussian import calibrate
 
     sigma = slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=9, directions="rotation")
     assert sigma == pytest.approx(1 / calibrate(1.0, 1e-5), rel=1e-6)

@@ -8,17 +8,11 @@ import pytest
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import counts, slices
 from synth.privacy.accounting import composition
-from synth.privacy.accounting.composition import (
-    COMPOSED,
-    INTEGRATED,
-    accountant,
-    calibrate,
-    derived_epsilon,
-    epsilon_of,
-    slack_taken,
-    slice_sigma,
-)
-from synth.privacy.accounting.events import GaussianDpEvent, SlicesDpEvent, event
+from synth.privacy.accounting.composition import COMPOSED, INTEGRATED, accountant, epsilon_of
+from synth.privacy.accounting.events import GaussianDpEvent, SlicesDpEvent, event, total_mu
+from synth.privacy.accounting.float_slack import slack_taken
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
+from synth.privacy.accounting.slice_profile import slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -56,11 +50,11 @@ def test_senseless_slices_are_refused(bad):
 
 def test_slices_have_no_mu():
     with pytest.raises(ValueError, match="epsilon_of"):
-        composition.total_mu([SLICED])
+        total_mu([SLICED])
 
 
 def test_gaussian_events_compose_as_ever():
-    assert epsilon_of([COUNTED] * 3, 1e-5) == derived_epsilon(composition.total_mu([COUNTED] * 3), 1e-5)
+    assert epsilon_of([COUNTED] * 3, 1e-5) == derived_epsilon(total_mu([COUNTED] * 3), 1e-5)
     assert accountant([COUNTED]) == composition.ACCOUNTANT
     assert epsilon_of([], 1e-5) == 0.0
 
@@ -179,7 +173,7 @@ def test_the_sampler_stays_within_its_reserve_for_sixty_columns(epsilon, facts):
     )
     question = Slices(purpose="t", encoding=WIDE, sigma=sigma, groups=9, **facts)
     (one,) = slices.events(question, adjacency)
-    cost = composition.imprecision(one, cells=slices.changed_cells(question, adjacency), epsilon=epsilon, delta=1e-5)
+    cost = one.imprecision(cells=slices.changed_cells(question, adjacency), epsilon=epsilon, delta=1e-5)
     assert slack_taken(cost, epsilon, 1e-5) < 0.5
 
 

@@ -6,22 +6,22 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
-from synth.privacy.accounting import functional_renyi
-from synth.privacy.accounting.composition import derived_epsilon
+from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.relation import Relation
+from tests.unit.privacy import published_bounds
 
 ADD = Relation.ADD_REMOVE
 REPLACE = Relation.REPLACE_ONE
 
 
-def theirs(event, count=1, orders=functional_renyi.ORDERS):
+def theirs(event, count=1, orders=published_bounds.ORDERS):
     return RdpAccountant(orders=list(orders)).compose(event, count)
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 30.0])
 @pytest.mark.parametrize("steps", [1, 50])
 def test_gaussians_agree_with_the_library(sigma, steps):
-    curve = functional_renyi.sequential([functional_renyi.gaussian(sensitivity=1, sigma=sigma)] * steps)
+    curve = published_bounds.sequential([published_bounds.gaussian(sensitivity=1, sigma=sigma)] * steps)
     account = theirs(GaussianDpEvent(sigma), steps)
     assert curve.values == pytest.approx(list(account._rdp), rel=1e-9)
     assert curve.epsilon(1e-5) == pytest.approx(account.get_epsilon(1e-5), rel=1e-6)
@@ -39,9 +39,9 @@ FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0
     ],
 )
 def test_subsampling_agrees_with_the_library(rate, sigma):
-    curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
+    curve = published_bounds.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
     account = theirs(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), 100)
-    hundred = functional_renyi.sequential([curve] * 100)
+    hundred = published_bounds.sequential([curve] * 100)
     assert hundred.values == pytest.approx(list(account._rdp), rel=1e-6, abs=1e-9)
 
 
@@ -61,14 +61,14 @@ GRID = (*range(2, 24), 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512)
 @pytest.mark.parametrize(("epsilon", "rows", "sigma"), PUBLISHED)
 def test_the_published_pairs_of_rate_and_noise_have_the_published_epsilon(epsilon, rows, sigma):
     """Within 3 %, by the published accounting: Renyi curves of Poisson samples, over all steps."""
-    curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=60 / rows, relation=ADD, orders=GRID)
+    curve = published_bounds.subsampled(sensitivity=1, sigma=sigma, rate=60 / rows, relation=ADD, orders=GRID)
     steps = 200 * rows // 60
-    whole = functional_renyi.Curve(orders=curve.orders, values=tuple(steps * v for v in curve.values))
+    whole = published_bounds.Curve(orders=curve.orders, values=tuple(steps * v for v in curve.values))
     assert whole.epsilon(1e-5) == pytest.approx(epsilon, rel=0.03)
 
 
 def whole_training(rows, sigma, orders=GRID):
-    curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=60 / rows, relation=ADD, orders=orders)
+    curve = published_bounds.subsampled(sensitivity=1, sigma=sigma, rate=60 / rows, relation=ADD, orders=orders)
     return orders, [200 * rows // 60 * v for v in curve.values]
 
 
@@ -103,47 +103,47 @@ def test_equation_8_as_printed_adds_more_noise_at_the_published_settings():
 
 
 def test_a_sensitivity_is_a_change_of_scale():
-    a, b = functional_renyi.gaussian(sensitivity=3, sigma=6), functional_renyi.gaussian(sensitivity=1, sigma=2)
+    a, b = published_bounds.gaussian(sensitivity=3, sigma=6), published_bounds.gaussian(sensitivity=1, sigma=2)
     assert a.values == pytest.approx(b.values)
     more = {"rate": 0.1, "relation": ADD}
     c, d = (
-        functional_renyi.subsampled(sensitivity=3, sigma=6, **more),
-        functional_renyi.subsampled(sensitivity=1, sigma=2, **more),
+        published_bounds.subsampled(sensitivity=3, sigma=6, **more),
+        published_bounds.subsampled(sensitivity=1, sigma=2, **more),
     )
     assert c.values == pytest.approx(d.values)
 
 
 def test_parts_cost_the_dearest_when_a_row_comes_or_goes():
-    parts = [functional_renyi.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
-    assert functional_renyi.parallel(parts, relation=ADD).values == parts[0].values
+    parts = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
+    assert published_bounds.parallel(parts, relation=ADD).values == parts[0].values
 
 
 def test_parts_cost_two_when_a_row_is_replaced():
     """A changed label leaves one part and enters another; seven equal parts cost twice one, not once."""
     root = 2**0.5
-    parts = [functional_renyi.gaussian(sensitivity=1, sigma=2.0)] * 7
-    within = [functional_renyi.gaussian(sensitivity=root, sigma=2.0)] * 7
-    both = functional_renyi.parallel(parts, relation=REPLACE, replaced=within)
-    assert both.values == pytest.approx(functional_renyi.gaussian(sensitivity=root, sigma=2.0).values)
-    uneven = [functional_renyi.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (1.0, 2.0)]
-    inside = [functional_renyi.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 2
-    assert functional_renyi.parallel(uneven, relation=REPLACE, replaced=inside).values == pytest.approx((1 + 0.25,))
+    parts = [published_bounds.gaussian(sensitivity=1, sigma=2.0)] * 7
+    within = [published_bounds.gaussian(sensitivity=root, sigma=2.0)] * 7
+    both = published_bounds.parallel(parts, relation=REPLACE, replaced=within)
+    assert both.values == pytest.approx(published_bounds.gaussian(sensitivity=root, sigma=2.0).values)
+    uneven = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (1.0, 2.0)]
+    inside = [published_bounds.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 2
+    assert published_bounds.parallel(uneven, relation=REPLACE, replaced=inside).values == pytest.approx((1 + 0.25,))
 
 
 def test_what_has_no_proof_is_refused():
     with pytest.raises(ValueError, match="replace_one"):
-        functional_renyi.subsampled(sensitivity=1, sigma=1, rate=0.1, relation=REPLACE)
+        published_bounds.subsampled(sensitivity=1, sigma=1, rate=0.1, relation=REPLACE)
     with pytest.raises(ValueError, match="replace_one"):
-        functional_renyi.parallel([functional_renyi.gaussian(sensitivity=1, sigma=1)], relation=REPLACE)
+        published_bounds.parallel([published_bounds.gaussian(sensitivity=1, sigma=1)], relation=REPLACE)
     with pytest.raises(ValueError, match="same orders"):
-        functional_renyi.sequential([functional_renyi.gaussian(sensitivity=1, sigma=1, orders=(o,)) for o in (2, 3)])
+        published_bounds.sequential([published_bounds.gaussian(sensitivity=1, sigma=1, orders=(o,)) for o in (2, 3)])
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.1])
 def test_the_exact_profile_is_never_worse(epsilon):
     """What the published analysis needs is more noise than the exact calculus, by 7 to 10 %."""
-    sigma = functional_renyi.least_sigma(epsilon=epsilon, delta=1e-5, sensitivity=1.0)
+    sigma = published_bounds.least_sigma(epsilon=epsilon, delta=1e-5, sensitivity=1.0)
     exact = derived_epsilon(1 / sigma, 1e-5)
     assert exact < 0.96 * epsilon
-    assert functional_renyi.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
+    assert published_bounds.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
     assert derived_epsilon(1.11 / sigma, 1e-5) > epsilon

@@ -9,15 +9,15 @@ from synth.errors import BudgetError
 from synth.mechanisms import counts
 from synth.pipeline.budget import mechanisms
 from synth.privacy import rounded_gaussian
-from synth.privacy.accounting.composition import calibrate
 from synth.privacy.accounting.events import GaussianDpEvent
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.privacy.rounded_gaussian import DEEP, MORE, beyond, draws, size_of
 from synth.questions import Bins, Counts, Marginal
 
-SIGMAS = (0.3, 1.0, 7.25, 31.7, 700.1, 5000.3)
+SIGMAS = (0.3, 1.0, 7.25, 31.7, 700.1, 4096.0, 5000.3)
 
 
 def exactly(size, sigma):

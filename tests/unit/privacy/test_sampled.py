@@ -1,8 +1,7 @@
 """Sums over Poisson samples: their accounting agrees with other accountants, and holds for replaced rows."""
 
-from math import erf, exp, log, sqrt
+from math import exp, log
 
-import mpmath
 import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
@@ -11,9 +10,8 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, stats
 
 from synth.errors import UsageError
-from synth.privacy import noise_table
-from synth.privacy.accounting import subsampled_gaussian
-from synth.privacy.accounting.composition import accountant, epsilon_of, imprecision, total_mu
+from synth.privacy.accounting import losses
+from synth.privacy.accounting.composition import accountant, epsilon_of
 from synth.privacy.accounting.events import (
     ExponentialMechanismDpEvent,
     GaussianDpEvent,
@@ -21,8 +19,8 @@ from synth.privacy.accounting.events import (
     PoissonSampledReplacedDpEvent,
     SlicesDpEvent,
     event,
+    total_mu,
 )
-from synth.questions.gradients import FINE
 
 CASES = [(2.4, 0.02, 600), (0.9, 0.01, 300), (5.0, 0.1, 150)]
 
@@ -35,7 +33,7 @@ def theirs(kind, sigma, rate, steps, delta):
 @pytest.mark.parametrize(("sigma", "rate", "steps"), CASES)
 def test_epsilon_is_dp_accountings_and_below_renyis(sigma, rate, steps):
     """The same law through dp_accounting's own accountant, at its finer step: 0.1 % apart; Renyi's bound is larger."""
-    ours = subsampled_gaussian.epsilon(((1 / sigma, rate, steps, False),), 1e-5)
+    ours = losses.samples_epsilon(((1 / sigma, rate, steps, False),), 1e-5)
     assert ours == pytest.approx(theirs(PLDAccountant, sigma, rate, steps, 1e-5), rel=1e-3)
     assert ours < theirs(RdpAccountant, sigma, rate, steps, 1e-5)
 
@@ -46,7 +44,7 @@ def test_opacus_agrees(sigma, rate, steps):
     """Opacus' accountant, written by others on another principle, states an error of 0.01 and keeps it."""
     prv = pytest.importorskip("opacus.accountants").PRVAccountant()
     prv.history = [(sigma, rate, steps)]
-    assert subsampled_gaussian.epsilon(((1 / sigma, rate, steps, False),), 1e-5) == pytest.approx(
+    assert losses.samples_epsilon(((1 / sigma, rate, steps, False),), 1e-5) == pytest.approx(
         prv.get_epsilon(1e-5), abs=0.015
     )
 
@@ -70,7 +68,7 @@ def test_a_replaced_row_costs_no_more_than_the_bound(rate, epsilon, turn):
     """Wherever the two places lie: numeric divergences on a grid, of the mixtures themselves, stay below."""
     here, there = (0.8, 0.0), (0.8 * np.cos(turn), 0.8 * np.sin(turn))
     p, q = (plane([(0, 0), c], [1 - rate, rate], 0.05) for c in (here, there))
-    bound = float(subsampled_gaussian.replaced_delta(np.array([epsilon]), ratio=0.8, rate=rate)[0])
+    bound = float(losses.replaced_delta(np.array([epsilon]), ratio=0.8, rate=rate)[0])
     assert between(p, q, epsilon) <= bound + 1e-6
     if turn == np.pi and epsilon == 0.0:
         assert between(p, q, epsilon) == pytest.approx(bound, rel=1e-2)  # it is no idle bound
@@ -86,9 +84,9 @@ def test_half_the_bound_would_be_found_out():
 @pytest.mark.parametrize(("ratio", "rate"), [(0.4, 0.02), (1.5, 0.1), (0.01, 0.5)])
 def test_the_replaced_rows_law_is_a_law(ratio, rate):
     """Masses are not negative and its divergences are at least the bound they were made of."""
-    law = subsampled_gaussian._replaced(ratio, rate, 1e-3)
+    law = losses._replaced(ratio, rate, 1e-3)
     for epsilon in (0.0, 0.05, 0.3, 1.0):
-        bound = float(subsampled_gaussian.replaced_delta(np.array([epsilon]), ratio=ratio, rate=rate)[0])
+        bound = float(losses.replaced_delta(np.array([epsilon]), ratio=ratio, rate=rate)[0])
         assert float(law.get_delta_for_epsilon(epsilon)) >= bound - 1e-12
 
 
@@ -103,7 +101,7 @@ def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
 @pytest.mark.long
 def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, replaced):
     """Accountant and wish agree to 1e-6, from below."""
-    sigma = subsampled_gaussian.sampled_sigma(
+    sigma = losses.sampled_sigma(
         epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=mu_elsewhere, replaced=replaced
     )
     kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
@@ -115,7 +113,7 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, repla
 
 def test_no_noise_is_enough_where_nothing_is_left():
     with pytest.raises(UsageError, match="nothing of epsilon is left for the steps; lower option oneway_share"):
-        subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=1.0)
+        losses.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=1.0)
 
 
 def test_events_of_samples_keep_to_themselves():
@@ -133,24 +131,12 @@ def test_events_of_samples_keep_to_themselves():
     assert event(step.plain()) == step
 
 
-def test_noise_from_the_table_is_precise_enough_for_any_training():
+def test_rounded_noise_is_precise_enough_for_any_training():
     """A thousand steps of 100,000 weights at epsilon 8 take less than a millionth of delta's reserve."""
     step = PoissonSampledDpEvent(name="a", sensitivity=1.0, sigma=1.0, rate=0.02, count=1000)
-    more, lost = imprecision(step, cells=100_000, epsilon=8.0, delta=1e-5)
+    more, lost = step.imprecision(cells=100_000, epsilon=8.0, delta=1e-5)
     assert more == 0
     assert lost < 1e-6 * 0.02 * 1e-5
-
-
-def test_the_table_is_the_rounded_gaussian_to_126_places():
-    """Against another library's error function at 400 bits, rounded down."""
-    with mpmath.workprec(400):
-        for k in (0, 1, 100, FINE, 3 * FINE, 9 * FINE, 13 * FINE):
-            exact = mpmath.erf((mpmath.mpf(k) + 0.5) / FINE / mpmath.sqrt(2)) * mpmath.mpf(2) ** noise_table.PLACES
-            assert -1.001 < noise_table.thresholds()[k] - exact <= 0
-    assert noise_table.thresholds() == sorted(noise_table.thresholds())
-    assert noise_table.thresholds()[FINE] / 2**noise_table.PLACES == pytest.approx(
-        erf((1 + 0.5 / FINE) / sqrt(2)), rel=1e-12
-    )
 
 
 def test_profile_of_one_step_by_hand():
@@ -163,15 +149,15 @@ def test_profile_of_one_step_by_hand():
 
     start = sigma**2 * log((exp(epsilon) - 1 + rate) / rate) + 0.5  # where the gap opens
     exact = integrate.quad(gap, start, 20)[0]
-    assert subsampled_gaussian.epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
+    assert losses.samples_epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_no_noise_is_sought_below_what_can_be_accounted_for(replaced):
     """A row that hardly ever enters would need none at all: losses beyond any memory, and a division by zero."""
     with pytest.raises(UsageError, match="options rate and steps"):
-        subsampled_gaussian.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=9, replaced=replaced)
-    least = subsampled_gaussian.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=11, replaced=replaced)
-    assert least == subsampled_gaussian.LEAST_NOISE
+        losses.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=9, replaced=replaced)
+    least = losses.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=11, replaced=replaced)
+    assert least == losses.LEAST_NOISE
     law = ((1 / least, 1e-6, 11, replaced),)
-    assert subsampled_gaussian.epsilon(law, 1e-5) <= 1.0
+    assert losses.samples_epsilon(law, 1e-5) <= 1.0

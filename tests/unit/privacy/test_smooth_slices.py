@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.accounting.slice_profile import Shift, sigma_at
-from synth.privacy.accounting.smooth_slices import swd
+from synth.privacy.accounting.slice_profile import Shift, sigma_at, swd
 
 
 @pytest.mark.parametrize(("dim", "slices"), [(10, 5), (50, 200), (778, 200)])

@@ -19,7 +19,6 @@ from synth.pipeline.sample import sample, sample_to
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.schema.table import parse
-from synth.sources.engines.declared_keys import declared_keys
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_files, files
@@ -299,4 +298,4 @@ def test_postgres_tells_the_keys_it_declares(cluster):
             CREATE TABLE people (pid int PRIMARY KEY, st text, home int, boss int REFERENCES people,
                                  FOREIGN KEY (st, home) REFERENCES homes (state, number))""")
     con.commit()
-    assert {str(k) for k in declared_keys(cluster)} == {"people.st+home=homes.state+number", "people.boss=people.pid"}
+    assert {str(k) for k in cluster.declared_keys()} == {"people.st+home=homes.state+number", "people.boss=people.pid"}

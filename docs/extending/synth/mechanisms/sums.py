@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synth.privacy.accounting.composition import Event, GaussianDpEvent
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions.sums import Sum, SumRelease
