@@ -134,7 +134,7 @@ def papers(stored: StoredRelease, card: Mapping[str, Any]) -> list[Paper]:
 
 
 def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
-    """As ``papers``, of a release's folder and the answers of a form. Errors: as of ``export``.
+    """As ``papers``, of a ``release``, a folder, and of a form's ``stated`` answers. Errors: as of ``export``.
 
     Privacy: released answers only.
     """
