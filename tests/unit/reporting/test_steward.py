@@ -58,7 +58,7 @@ def test_a_link_laid_where_the_page_begins_is_not_followed(tmp_path):
     victim, out = tmp_path / "victim", tmp_path / "r.html"
     victim.write_text("another's file")
     (tmp_path / f".{out.name}.{os.getpid()}").symlink_to(victim)
-    write.private_text(out, "exact figures")
+    write.put({"report": (out, "exact figures")})
     assert victim.read_text() == "another's file"
     assert (out.is_symlink(), out.read_text()) == (False, "exact figures")
 
