@@ -159,6 +159,8 @@ PATIENCE = 300.0  # seconds that counting synthetic rows may take
 def deciding(job: jobs.Job, others: list[jobs.Job]) -> None:
     """The form that spends, the wait, and the outcome, for a run and the others that were compared with real rows."""
     candidates = [job, *others]
+    if runs.is_several(job):
+        return  # counts are of one table
     if not all(access.mine(one) for one in others):
         return  # somebody else's runs were compared too: no counts of this visitor's may decide about them
     with st.expander(_("Or let noisy counts decide, for a charge")):

@@ -161,10 +161,13 @@ def standing(release: str) -> dict[str, int]:
     return app_api.standing(release)
 
 
-def sampled(model: str, out: str | None, *, dialect: str = "plain", **asked: Any) -> tuple[Any, float]:
+def sampled(
+    model: str, out: str | None, *, dialect: str = "plain", source: str | None = None, **asked: Any
+) -> tuple[Any, float]:
     """Rows of a model in a file, of several tables in a folder, or in a database: how many, by table of several; and
     the probability of the condition."""
-    return app_api.sample_to(model, out, dialect=dialect, **asked)[:2]
+    place = None if source is None else app_api.databases.address(source)
+    return app_api.sample_to(model, out, dialect=dialect, source=place, **asked)[:2]
 
 
 def bundle(release: str, out: str, **asked: Any) -> None:

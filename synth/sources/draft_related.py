@@ -315,6 +315,7 @@ def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
 
 def in_database(source: str) -> LocatedTables:
     """The tables of a database's own schema and the keys declared there. Errors: InputError, UsageError."""
+    source = named_databases.address(source)
 
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(name, source)

@@ -79,7 +79,7 @@ def test_a_broken_rule_is_told_in_place(start, people):
 def test_values_of_a_category_are_edited_as_lines(start, people):
     at = upload(start(), people)
     at.selectbox(key="editing").set_value("city").run()
-    at.text_area[0].set_value("Bern\nOslo\nRome\nParis").run()
+    next(t for t in at.text_area if t.key.startswith("lines_")).set_value("Bern\nOslo\nRome\nParis").run()
     at.button(key="keep_values").click().run()
     assert at.session_state["wizard"].plain["columns"]["city"]["categories"] == ["Bern", "Oslo", "Rome", "Paris"]
 

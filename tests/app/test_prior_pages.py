@@ -103,11 +103,9 @@ def test_a_run_takes_it_and_its_card_command_and_notebook_say_so(at):
     named(at)
     to_run(at, method="mixture")
     assert "**Prior knowledge:** older.csv" in said(at)
-    at.session_state["wizard"].method = "independent"
-    at.run()
+    at.selectbox(key="method").set_value("independent").run()
     assert "independent takes no prior knowledge" in at.error[0].value
-    at.session_state["wizard"].method = "mixture"
-    at.run()
+    at.selectbox(key="method").set_value("mixture").run()
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)

@@ -107,7 +107,8 @@ def test_without_the_report_of_sdmetrics_its_tab_is_not_there(done, monkeypatch)
         monkeypatch.delitem(sys.modules, name)
     for name in ("sdmetrics", "copulas"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert [t.label for t in at.run().tabs] == comparison.part_names()[1:]
+    parts = comparison.part_names()
+    assert [t.label for t in at.run().tabs if t.label in parts] == parts[1:]
     assert not at.exception
 
 
@@ -228,7 +229,7 @@ def test_a_comparison_here_and_one_from_the_command_line_count_in_both_places(do
     other = synth.app_api.refit(place, method="independent", num_rows=20, out=job.path.parent.parent / "other")
     assert other.num_rows == 20
     synth.app_api.note_look(job.path.parent.parent / "other")  # as `synth report --real` does
-    assert "bundle" not in downloads(at)
+    assert "bundle" not in downloads(at.run())
     assert "1 other release of this dataset was compared with the real rows from outside" in said(at)
     at.radio(key="how").set_value("before").run()
     at.button(key="choose").click().run()
@@ -257,7 +258,7 @@ def test_rows_under_a_condition_come_with_the_model_s_probability(done):
     at.number_input(key="more_rows").set_value(50).run()
     at.button(key="draw").click().run()
     assert "city Rome and age from 0 to 50" in said(at)
-    assert "% of the rows" in said(at).replace("**", "")
+    assert "% are expected to meet" in said(at).replace("**", "")
     drawn = next(Path(at.session_state["wizard"].job).glob("more-*.csv")).read_text().splitlines()[1:]
     assert len(drawn) == 50
     assert all(line.endswith("Rome") and int(line.split(",")[0]) <= 50 for line in drawn)
@@ -290,7 +291,7 @@ def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people
     ended(at)
     assert first.status().state == second.status().state == "done"
     assert first.status().updated < second.status().updated
-    assert "to_result" in keys(at)
+    assert at.title[0].value == "The result"
 
 
 def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
