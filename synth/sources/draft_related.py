@@ -47,7 +47,10 @@ class DraftedTables:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the steward says of related tables. ``most_children``: by child; ``options``: of ``draft``, by table."""
+    """What the steward says of related tables. ``most_children``: by child; ``options``: of ``draft``, by table.
+
+    Privacy: public only.
+    """
 
     root: str | None = None
     public: Sequence[str] = ()

@@ -95,7 +95,7 @@ def done(command, words: list[str], **names: str) -> None:
 def test_the_examples_of_schema_and_exchange_run(folder, command):
     names = {"TABLE": "table.csv", "S.json": "s.json"}
     done(command, of("schema.md", "schema init")[0], **names)
-    init, (codes, plain, with_table) = of("sources.md", "schema init")[0], of("sources.md", "schema import")
+    init, (plain, with_table, codes) = of("sources.md", "schema init")[0], of("sources.md", "schema import")
     for name in ("s.json", "S2.json"):
         (folder / name).unlink(missing_ok=True)
     done(command, init, **names)

@@ -212,7 +212,7 @@ def ledger_composition(lines: Sequence[Entry], dataset: str, *, at: float = AT) 
 
 
 def composite(total: Total) -> float | None:
-    """Epsilon of all spends together, at the sum of their deltas, composed as Gaussian mechanisms.
+    """Epsilon of all spends of a ``total`` together, at the sum of their deltas, composed as Gaussian mechanisms.
 
     None where there is no spend, where one is not Gaussian, or where relations or units differ (their guarantees do
     not add up). Valid for runs fixed in advance; a run chosen after another's output is covered by the plain sum.

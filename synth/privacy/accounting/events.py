@@ -262,7 +262,7 @@ class PureDpEvent(Event):
 
     @property
     def curve(self) -> np.ndarray:
-        """Those of randomised response."""
+        """Those (orders,) of randomised response."""
         return self.count * renyi.pure_curve(self.ratio)
 
     def imprecision(self, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG002
@@ -281,7 +281,7 @@ class LaplaceDpEvent(PureDpEvent):
 
     @property
     def curve(self) -> np.ndarray:
-        """Those of discrete Laplace noise."""
+        """Those (orders,) of discrete Laplace noise."""
         return self.count * renyi.laplace_curve(self.ratio, self.pitch / self.sigma)
 
 

@@ -5,7 +5,7 @@ own. A row that comes, goes or is blanked: the pair is N(0, 1) and its mixture w
 either order. A row that is replaced may move the sum from one place to another: what bounds that pair is below. And
 slices of several laws, or subsampled ones beside other questions.
 
-Proof notes: synth/mechanisms/gradients.md, synth/mechanisms/slices.md.
+Proof note: synth/mechanisms/gradients.md; synth/mechanisms/slices.md.
 """
 
 from __future__ import annotations

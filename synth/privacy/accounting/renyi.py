@@ -7,7 +7,7 @@ too, one order after the other: a search for rho, which every run begins with, t
 Pure epsilons add up at delta 0. With a delta many of them cost less: by the divergences of randomised response, which
 no pure release exceeds, and by Laplace noise's own.
 
-Proof notes: synth/mechanisms/selection.md, synth/mechanisms/laplace.md, synth/mechanisms/external.md.
+Proof note: synth/mechanisms/selection.md; synth/mechanisms/laplace.md, synth/mechanisms/external.md.
 """
 
 from functools import lru_cache
@@ -131,7 +131,7 @@ def pure_curve(ratio: float) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def laplace_curve(ratio: float, step: float) -> np.ndarray:
-    """The same of Laplace noise, as ``laplace``. Privacy: public only."""
+    """The same (orders,) of Laplace noise, as ``laplace``. Privacy: public only."""
     return _constant(laplace(ratio, ORDERS, step=step))
 
 
