@@ -102,7 +102,7 @@ def _page(who: Visitor) -> None:
         st.Page(partial(_moved, s, who), title=TITLES[s], url_path=old, visibility="hidden")
         for old, s in EARLIER.items()
     ]
-    page = st.navigation({"": [*steps, *closed, *moved], _("More"): others} if steps else [*others, *closed, *moved])
+    page = st.navigation([*steps, *others, *closed, *moved])  # in no sections: Streamlit's lists of these are not lists
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     opened = name != w.page
