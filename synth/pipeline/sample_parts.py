@@ -127,7 +127,13 @@ def write(
 
 
 def _apart(before: Parts, parts: Parts) -> str:
-    names = {f: f"`{f}=`" for f in ("num_rows", "seed", "where")} | {"rows": "rows of a part", "model": "model"}
+    names = {
+        "num_rows": "`num_rows=`",
+        "seed": "`seed=`",
+        "where": "`where=`",
+        "rows": "rows of a part",
+        "model": "model",
+    }
     return "another " + " and ".join(names[n] for n, v in asdict(before).items() if v != getattr(parts, n))
 
 

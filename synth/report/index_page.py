@@ -125,7 +125,11 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
     Privacy: released answers only.
     """
     again = "" if schema.keys else "    python reproduce.py\n"
-    draw = "num-roots 1000 --out more" if schema.several else "num-roots 500" if schema.keys else "num-rows 1000"
+    draw = "    synth sample . --num-rows 1000\n"
+    if schema.keys:
+        draw = "    synth sample . --num-roots 500\n"
+    if schema.several:
+        draw = "    synth sample . --num-roots 1000 --out more\n"
     lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
     if schema.several:
         what = _(
@@ -156,7 +160,7 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
     return (
         f"# {markdown.text(name_of(card, several=schema.several))}\n\n{said}\n\n{verdict}"
         f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n"
-        f"{again}    synth sample . --{draw}\n    synth card check card.json\n"
+        f"{again}{draw}    synth card check card.json\n"
     )
 
 

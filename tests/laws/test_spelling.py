@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 BUILT = {  # names that a message takes from a variable, by the variable and its file
     ("keyword", "draft_schema.py"): ("categorical", "ordinal", "identifier", "datetime_", "group", "target"),
     ("option", "draft_related.py"): ("root", "public", "most_children"),
+    ("option", "drafting.py"): ("categorical", "ordinal", "identifier", "datetime_"),
     ("what", "policy.py"): ("epsilon", "delta"),
     ("name", "prepare.py"): prepare.SINGLE,
     ("name", "request.py"): tuple({*request.TEXTS} - {"actor"}),  # whom the application or the system names
@@ -157,7 +158,7 @@ def test_every_function_of_a_message_is_there_in_each_face():
             "use “Cap on epsilon over all runs”",
         ),
         ("column `a: is odd", "column `a: is odd", "column `a: is odd"),
-        ("see `synth.draft((()`", "see `synth schema init`", "see the page Data"),
+        ("see `synth.draft((()`", "see `synth schema init`", "see the page The table"),
     ],
 )
 def test_faces_write_the_same_message_in_their_own_way(given, shown, labelled):
