@@ -166,7 +166,7 @@ def unlike_its_digest() -> Planted:
 def half_a_character() -> Iterator[None]:
     """A text is handed on as it was read; half a character ends the run where it becomes a column, after the spend."""
     with (
-        swapped(excel_cells, "whole", lambda text: text),
+        swapped(excel_cells, "well_formed", lambda text: text),
         swapped(arrow_text, "strings", lambda texts: pa.array(texts, pa.large_string())),
     ):
         yield
