@@ -75,7 +75,7 @@ def test_by_how_much_a_mean_cannot_be_followed_is_told():
 def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped(tmp_path, command):
     """Hardly ever above 3, bounded by 40: the noise of 37 empty cells lifts the tables' mean. The age is followed.
 
-    The whole run has a key: of many keys of noise, those that hardly lift the mean, it is rightly not named.
+    The whole run has a key of noise that lifts the mean clearly; under others it is rightly not named.
     """
     rng = np.random.default_rng(0)
     rows = small_frame(2000)[["age", "sex"]].assign(visits=rng.poisson(0.5, 2000))
