@@ -56,6 +56,7 @@ def offer() -> None:
             st.markdown(_("**A run is under way:** {named}").format(named=_named(running[0])))
             if st.button(_("Watch it"), key="watch", type="primary"):
                 wizard().job = access.job("watch", running[0][0].path).path
+                wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
                 st.switch_page(view("privacy"))
     elif done:
         with st.container(border=True):

@@ -32,7 +32,6 @@ VOUCHED = Texts(
         "public": "published",
         "declared": "vouched for here",
         "private": "learnt with budget",
-        "unconfirmed": "waiting for somebody to vouch",
     }
 )
 RELATIONS = Texts(

@@ -386,8 +386,10 @@ def _weight(choices: list[str | None]) -> None:
 
 
 def _vouchers() -> None:
-    """Who stands behind the facts, at a glance."""
+    """Who stands behind the facts, at a glance, once somebody does: the counter above says who is still to."""
     reported = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
+    if "unconfirmed" in reported:
+        return
     parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
     price = wizard().plain.get("learnt")
     cost = (

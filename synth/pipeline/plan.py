@@ -113,20 +113,16 @@ def plan(
 ) -> Plan:
     """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
 
-    ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons.
+    ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons. ``epsilons``: at which
+    uses are forecast as well. ``error``: a share of rows in the wrong place, or of means so many standard deviations,
+    for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as of ``run``; the run is
+    rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of ``run``; it tells what
+    the choice of an earlier release costs that is a prior. ``learn_share``: as of ``run``, below 1; the rest is
+    forecast with made-up facts in place of those to be learnt, without priors. ``epsilon``, ``delta``, ``method``,
+    ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the forecast are shares of rows, 0 to 1;
+    noise is in rows; time in seconds, memory in MiB.
 
-    ``epsilons``: at which uses are forecast as well. ``error``: a share
-    of rows in the wrong place, or of means so many standard deviations, for which the least epsilon of each use is
-    looked for. ``prior``, ``prior_reason``: as
-    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of
-    ``run``; it tells what the choice of an earlier release costs that is a prior. ``learn_share``:
-    as of ``run``, below 1; the rest is forecast with made-up facts in place of those to be learnt, without priors.
-    Errors: UsageError; InputError for an unusable prior.
-
-    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
-    forecast are shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
-
-    Privacy: public only.
+    Errors: UsageError; InputError for an unusable prior. Privacy: public only.
     """
     check_schema(schema, tree=True)
     check(epsilon, delta, pure=True)

@@ -235,7 +235,7 @@ def send(page, file: Path | dict) -> None:
 def unfold(page, name: str) -> None:
     """Opens a panel and waits until it stands still: a press on what still slides down would miss it."""
     page.get_by_text(name).click()
-    opened = "details[open], [data-testid=stBaseButton-pillsActive]"
+    opened = "details[open], [data-variant=pills][aria-checked=true]"
     page.wait_for_function(f"[...document.querySelectorAll('{opened}')].some(d => d.innerText.includes('{name}'))")
     page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
     page.wait_for_timeout(500)

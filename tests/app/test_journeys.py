@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.app import browser
-from tests.app.browser import CHROMIUM, IDLE, press, send, there
+from tests.app.browser import CHROMIUM, IDLE, press, send, soonest, there
 
 served, visit = browser.served, browser.visit  # fixtures
 pytestmark = [
@@ -52,10 +52,7 @@ def test_another_method_is_scored_by_sdmetrics_and_downloaded_as_csv_within_nine
     page = visit(**DESK)
     page.get_by_role("button", name="Use the sample table").click()
     press(page, "Next: Privacy and accuracy", "Privacy and accuracy")
-    page.get_by_text("Experts: what is hidden").click()
-    page.get_by_test_id("stSelectbox").filter(has_text="Method").locator("input").first.click()
-    page.get_by_role("option", name=re.compile("^independent")).first.click()
-    page.get_by_text("keeps no relations between columns").first.wait_for()
+    soonest(page)
     page.get_by_role("button", name="make the table").click()
     there(page, "The result").get_by_role("button", name="Show the comparison").click()
     page.get_by_text("Scores of SDMetrics' quality report").wait_for()
