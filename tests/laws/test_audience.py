@@ -52,7 +52,7 @@ REFUSALS = {  # what is done to the table, and words of the reason that nobody e
     "a ragged row": (ragged, "fields"),
     "no row": (empty, "row"),
     "the same rows": (known, "'before'"),
-    "a cap": (capped, "0.25"),
+    "a cap": (capped, "remaining 0.25"),  # a figure alone may stand in the seconds, too
 }
 
 
