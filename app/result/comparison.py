@@ -38,36 +38,22 @@ def part_names() -> list[str]:
     return [_("Scores"), _("Columns"), _("Pairs"), _("Associations"), _("Three columns"), _("Groups of people")]
 
 
-def verdict(result: Any, leaving: Any = None) -> None:
-    """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``.
-
-    ``leaving``: the verdict that recipients read, from the release alone.
-    """
+def verdict(result: Any) -> None:
+    """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``."""
     uses(result)
-    if leaving is not None:
-        said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
-        st.caption(_("What recipients read, from the release alone: {said}.").format(said=said))
     if result.reconciled:
         st.caption(frame.escape(phrase(result.reconciled)))
     _worst(result)
 
 
 def uses(result: Any, key: str = "why") -> None:
-    """What for, in words, and the figures behind it. ``result``: ``Uses``; ``key``: of its panel."""
+    """What for, in words, and the figures behind it. ``result``: a ``Verdict``; ``key``: of its panel."""
     if result.unsure:
         st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (colour, icon) in SIGNS.items():
-        for title, said in _named(result, level):
-            st.markdown(f"{colour}:material/{icon}:] **{title}** {said}.")
+        if served := "; ".join(frame.escape(u.title) for u in result.at(level)):
+            st.markdown(f"{colour}:material/{icon}:] **{LEVELS[level]}** {served}.")
     frame.fold(_("Why, and what would help"), key, lambda: _table(result))
-
-
-def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
-    """Each level's title and what it is said of."""
-    named = {
-        level: "; ".join(frame.escape(u.title) for u in result.at(level)) for level in LEVELS if only in (None, level)
-    }
-    return [(LEVELS[level], words) for level, words in named.items() if words]
 
 
 def _table(result: Any) -> None:
@@ -416,8 +402,8 @@ def section(job: jobs.Job, release: Path) -> None:
             _across(made[0])
             _one_table(job, release)
         else:
-            result, said, leaving, rare = made
-            verdict(said, leaving)
+            result, said, rare = made
+            verdict(said)
             parts(result, said)
             export.standing_rare(rare, release)
         whole.section(job, release)

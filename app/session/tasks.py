@@ -127,12 +127,12 @@ def previewed(text: str, out: str, **asked: Any) -> tuple[Any, str]:
 
 
 def compared(table: str, release: str) -> Any:
-    """A release beside the real rows, its verdict, the one that leaves with it, and vouched values that are rare."""
+    """A release beside the real rows, its verdict, and vouched values that are rare."""
     place = Path(release)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
     schema = synth.Schema.load(place / "schema.json")
     result, said = app_api.appraise(table, place / "synthetic.csv", schema, fit=card.get("fit"))
-    return result, said, app_api.released_verdict(release), app_api.standing_rare(release, table)
+    return result, said, app_api.standing_rare(release, table)
 
 
 def compared_across(real: str, release: str) -> Any:

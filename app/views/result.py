@@ -64,6 +64,7 @@ def page() -> None:
 
     def leaves() -> None:
         with verdict:
+            st.caption(_("What recipients read, from the release alone:"))
             comparison.uses(said.result(), "why_released")
         with claims.container():
             card = export.claimed(job, place)

@@ -35,7 +35,7 @@ FOREIGN = re.compile(
 
 
 def copied() -> None:
-    """Every Markdown page and picture that readers may reach, at its own place."""
+    """Every Markdown page and picture that readers may reach, at its own place; papers' forms are no pages."""
     shutil.rmtree(SITE, ignore_errors=True)
     kinds = (
         "*.md",
@@ -48,7 +48,8 @@ def copied() -> None:
         "synth/**/*.md",
         "synth/**/*.json",
     )
-    for path in sorted(p for kind in kinds for p in ROOT.glob(kind)):
+    forms = ROOT / "synth" / "report" / "documents"
+    for path in sorted(p for kind in kinds for p in ROOT.glob(kind) if p.parent != forms):
         into = PAGES / path.relative_to(ROOT)
         into.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, into)
