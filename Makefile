@@ -72,10 +72,10 @@ bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
 	$(BIN)/python benchmarks/table1.py $(FRESH)
 	$(BIN)/python benchmarks/table1.py --steps $(FRESH)
 
-bench-gradients: setup  ## docs/generators/training.md; needs the public tables
+bench-gradients: setup  ## docs/benchmarks.md; needs the public tables
 	$(BIN)/python benchmarks/flagship.py --tables acs --method dp_ctgan,pate_gan,dp_vae --seeds 1 --json benchmarks/results/gradients.json $(FRESH)
 
-bench-families: setup  ## docs/generators/training.md; needs the public tables
+bench-families: setup  ## docs/benchmarks.md; needs the public tables
 	$(BIN)/python benchmarks/families.py $(FRESH)
 
 bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity
@@ -90,10 +90,10 @@ bench-quick: setup  ## six methods on one table in minutes; needs the public tab
 bench-peers: setup  ## docs/benchmarks.md, every method beside its rivals; goes on where it was stopped
 	$(BIN)/python benchmarks/peers.py $(FRESH)
 
-bench-risks: setup  ## docs/evidence.md: attacks on releases and leaks, beside anonymeter in an environment of its own
+bench-risks: setup  ## docs/release.md: attacks on releases and leaks, beside anonymeter in an environment of its own
 	$(BIN)/python benchmarks/risks.py $(FRESH)
 
-bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in an environment of its own
+bench-judges: setup  ## docs/benchmarks.md: SynthEval's scores of our tables, in an environment of its own
 	$(BIN)/python benchmarks/outside_judges.py $(FRESH)
 
 bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours

@@ -30,18 +30,17 @@ SHOWN = re.compile(r"--show\s+(?!NAME|all)([a-z][\w-]*)")  # what a page says ca
 SCORES = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 HARD = ("ks", "tv", "contsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 LONG = dict.fromkeys(peers.SCORES, 4) | {"seconds": 1}
-SHORT = scores(3, "contsim", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
-BEYOND = {"k_marginal": 1, "triple_tv_err": 4} | scores(3, "pair_tv_err", "c2st_auc", "tstr_auc")
-MAIN = ("acs", "adult", "nist", "credit")
-BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
 USED_FOR = ("table", "method", "way", "runs", "named", "second", "pairs", "columns", "error")
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
-TRAINED = (  # of the methods' page of networks, in its order
-    *("dp_vae", "dp_flow", "dp_diffusion", "dp_autogan", "dp_ctgan", "dp_sinkhorn", "private_set"),
-    *("pate_gan", "gs_wgan", "datalens", "g_pate", "private_evolution"),
+BESIDE = (  # files of results from which the table of all methods takes a method: the first that has it
+    ("flagship", {"mixture"}),
+    ("peers", {peers.BOOTSTRAP, "aim", "mst", "slicing", "independent"}),
+    ("embeddings", None),
+    ("families", None),
+    ("gradients", None),
 )
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1, published form", "Algorithm 1, a fixed quarter", "Algorithm 1, fixed directions"),
@@ -63,12 +62,32 @@ def meant(file: str, by: str, columns: Any, *, where: Callable[[dict], bool] = b
     return means(rows, by.split(), columns, **how)
 
 
-def peers_of_all(columns: Any = None, where: Callable[[dict], bool] = bool) -> str:
+def peers_of_all() -> str:
     """Every method on every table, the real rows' own noise first."""
-    rows = [r for r in stored("peers") if "failed" not in r and where(r)]
-    order = {"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER}
-    order = {n: o for n, o in order.items() if n != "epsilon" or columns is None}
-    return means(rows, tuple(order), columns or LONG, runs="runs", order=order)
+    rows = [r for r in stored("peers") if "failed" not in r]
+    return means(
+        rows,
+        ("table", "epsilon", "method"),
+        LONG,
+        runs="runs",
+        order={"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER},
+    )
+
+
+def methods_at_1() -> str:
+    """Every method on ACSIncome Colorado at epsilon 1, single columns counted, least error of pairs first."""
+    found: dict[str, list[dict]] = {}
+    for file, wanted in BESIDE:
+        rows = [r for r in stored(file) if r.get("table", "acs") == "acs" and "failed" not in r]
+        rows = [r for r in rows if r.get("part", "table") == "table" and r.get("oneways", "paid") == "paid"]
+        rows = [r for r in rows if r["epsilon"] == 1 or r["method"] == peers.BOOTSTRAP]
+        for name in each(rows, "method"):
+            if name in (wanted or {name}):
+                found.setdefault(name, [r for r in rows if r["method"] == name])
+    found = {n: r for n, r in found.items() if all("pair_tv_err" in x for x in r)}
+    ordered = sorted(found, key=lambda n: sum(r["pair_tv_err"] for r in found[n]) / len(found[n]))
+    columns = dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0}
+    return means([r for n in ordered for r in found[n]], ("method",), columns)
 
 
 def splines() -> str:
@@ -142,7 +161,7 @@ def of_uses(wanted: Callable[[str], bool]) -> str:
 
 # Results with `mixture` from before its private search, by the first digits of their SHA-256, and tables of these.
 BEFORE_SEARCH = {
-    "peers": ("838aad45c850", ("peers", "peers-at-1")),
+    "peers": ("838aad45c850", ("peers",)),
     "tables": ("95e719d9236b", ("unit", "rules", "learnt")),
     "audit": ("03d352983959", ("audit-methods",)),
 }
@@ -190,15 +209,7 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
 FIGURES: dict[str, Callable[[], str]] = {
     **{name: partial(meant, *what, **how) for name, (what, how) in MEANS.items()},
     "peers": peers_of_all,
-    "peers-at-1": partial(peers_of_all, SHORT, lambda r: r["epsilon"] in (None, 1) and r["table"] == "acs"),
-    "beyond-pairs-at-1": partial(
-        meant,
-        "beyond_pairs",
-        "table method",
-        BEYOND,
-        where=lambda r: r.get("epsilon") in (None, 1) and r["method"] in BESIDE and r["table"] in MAIN,
-        order={"table": MAIN, "method": BESIDE},
-    ),
+    "methods-at-1": methods_at_1,
     "related": lambda: related_tables.related(stored),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
@@ -228,24 +239,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     "sdnist": partial(of_script, "k_marginal"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
     "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
-    "embeddings-at-1": partial(
-        meant,
-        "embeddings",
-        "method",
-        dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0},
-        where=lambda r: r["part"] == "table" and r["epsilon"] == 1,
-        runs="runs",
-    ),
-    "trained-at-1": partial(
-        meant,
-        "families gradients",
-        "method",
-        dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0},
-        where=lambda r: (
-            r["method"] in TRAINED and r["table"] == "acs" and r["epsilon"] == 1 and r.get("oneways", "paid") == "paid"
-        ),
-        order={"method": TRAINED},
-    ),
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),

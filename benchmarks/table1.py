@@ -2,7 +2,7 @@
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
 
-With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
+With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/sources.md): the five ACS
 2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A method
 that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json with
 --steps) holds already are passed over, so that a run that was stopped goes on; --fresh measures them again. Needs

@@ -175,7 +175,7 @@ def card(
     engine: str,
     created: str,
 ) -> dict[str, Any]:
-    """The card as JSON data; see docs/card.md for every field."""
+    """The card as JSON data; see docs/release.md for every field."""
     weight, columns = schema.weight, schema.all_columns
     about = complete(
         {
