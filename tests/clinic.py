@@ -3,26 +3,15 @@
 import numpy as np
 import pandas as pd
 
-KEY = {"type": "identifier"}
+from tests.made import ID, codes, dated, facts_of, number
+
+KEY = ID
 SCHEMA = {
     "dataset": "clinic",
     "tables": {
-        "patients": {
-            "columns": {
-                "pid": KEY,
-                "sex": {"type": "categorical", "categories": ["f", "m"]},
-                "born": {"type": "integer", "min": 1930, "max": 1999},
-            }
-        },
-        "stays": {
-            "columns": {
-                "sid": KEY,
-                "patient": KEY,
-                "ward": {"type": "categorical", "categories": list("abcd")},
-                "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
-            }
-        },
-        "acts": {"columns": {"sid": KEY, "code": {"type": "categorical", "categories": list("xyz")}}},
+        "patients": facts_of(pid=KEY, sex=codes("f", "m"), born=number(1930, 1999)),
+        "stays": facts_of(sid=KEY, patient=KEY, ward=codes(*list("abcd")), day=dated("2020-01-01", "2020-12-31")),
+        "acts": facts_of(sid=KEY, code=codes(*list("xyz"))),
     },
     "keys": [
         {

@@ -17,6 +17,7 @@ import pytest
 
 from synth.errors import COMMITTED, FUNCTION, OPTION
 from synth.privacy.noise import SystemNoise
+from tests.made import ID, binary, codes, dated, facts_of, number
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -112,18 +113,15 @@ def public_table():
     return find
 
 
-SMALL = {
-    "target": "ill",
-    "columns": {
-        "id": {"type": "identifier"},
-        "age": {"type": "integer", "min": 0, "max": 99},
-        "sex": {"type": "boolean", "categories": ["f", "m"]},
-        "region": {"type": "categorical", "categories": ["1", "2", "3", "4"], "missing": ["?"]},
-        "income": {"type": "float", "min": 0, "max": 100000, "decimals": 2, "nullable": True},
-        "seen": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
-        "ill": {"type": "boolean", "categories": ["no", "yes"]},
-    },
-}
+SMALL = facts_of(
+    id=ID,
+    age=number(0, 99),
+    sex=binary("f", "m"),
+    region=codes("1", "2", "3", "4", missing=["?"]),
+    income=number(0, 100000, decimals=2, nullable=True),
+    seen=dated("2020-01-01", "2020-12-31", nullable=True),
+    ill=binary("no", "yes"),
+) | {"target": "ill"}
 
 
 def as_text(result):
@@ -162,11 +160,13 @@ def small(tmp_path):
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """Runs the command line in this process; returns (exit code, stdout, stderr)."""
+    """Runs the command line in this process; returns (exit code, stdout, stderr). Its first argument may be a line of
+    several words."""
     from synth import cli
 
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["synth", *map(str, arguments)])
+    def call(line: str = "", *more: object) -> tuple[int, str, str]:
+        arguments = [*line.split(), *map(str, more)]
+        monkeypatch.setattr("sys.argv", ["synth", *arguments])
         capsys.readouterr()
         try:
             cli.main()

@@ -2,21 +2,12 @@
 
 import numpy as np
 
-import synth
 from synth.generators.core.product import Axis, Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
+from tests.made import a_schema, binary, codes, number
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "age": {"type": "integer", "min": 0, "max": 9},
-            "sex": {"type": "boolean", "categories": ["f", "m"]},
-            "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]},
-            "weight": {"type": "integer", "min": 1, "max": 5},
-        }
-    }
-)
+SCHEMA = a_schema(age=number(0, 9), sex=binary("f", "m"), ill=codes("no", "yes", "perhaps"), weight=number(1, 5))
 SIZES = {"age": 10, "sex": 2, "ill": 3, "weight": 5}
 PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
 

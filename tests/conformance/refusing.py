@@ -19,15 +19,9 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from tests.conftest import small_frame
+from tests.made import binary, codes, facts_of, number, ran
 
-TINY = {
-    "target": "b",
-    "columns": {
-        "a": {"type": "integer", "min": 0, "max": 3},
-        "b": {"type": "boolean", "categories": ["n", "y"]},
-        "c": {"type": "categorical", "categories": ["u", "v", "w"]},
-    },
-}
+TINY = facts_of(a=number(0, 3), b=binary("n", "y"), c=codes("u", "v", "w")) | {"target": "b"}
 SCHEMA = synth.Schema.parse(TINY)
 FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
 RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
@@ -72,18 +66,7 @@ def verdict(name, relation, options):
 
 
 def run(name, relation, options, book):
-    return synth.run(
-        FRAME,
-        schema=SCHEMA,
-        epsilon=1.0,
-        delta=1e-5,
-        method=name,
-        relation=relation,
-        dataset="d",
-        options=options,
-        ledger=book,
-        num_rows=5,
-    )
+    return ran(FRAME, SCHEMA, method=name, relation=relation, options=options, ledger=book, num_rows=5)
 
 
 def spends(book):

@@ -16,6 +16,7 @@ from synth.release import folder as bundle
 from synth.release import store
 from tests.conformance.measuring import QUICK, SCHEMA, measured, paid, quick
 from tests.conftest import SMALL, as_text, small_frame
+from tests.made import ran
 
 OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all laws in `make test-slow`
 
@@ -61,9 +62,7 @@ def in_turn(cases, *, here=1):
 
 def made(name, *, frame=None, schema=SCHEMA, epsilon=2.0, **more):
     frame = small_frame() if frame is None else frame
-    return synth.run(
-        frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d", options=QUICK.get(name, {}), **more
-    )
+    return ran(frame, schema, epsilon=epsilon, method=name, options=QUICK.get(name, {}), **more)
 
 
 @cache

@@ -28,6 +28,7 @@ from tests.conformance.refusing import (
     spends,
     verdict,
 )
+from tests.made import ran
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -132,14 +133,5 @@ def test_what_was_once_charged_is_refused_before(name, relation, options, tmp_pa
 def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):
     schema = synth.Schema.parse({"columns": {"a": {"type": "categorical"}, "b": TINY["columns"]["b"]}}, complete=False)
     with pytest.raises(synth.UsageError, match=r"synth\.learn_schema"):
-        synth.run(
-            FRAME[["a", "b"]],
-            schema=schema,
-            epsilon=1.0,
-            delta=1e-5,
-            method="mwem",
-            learn_share=0.2,
-            dataset="d",
-            ledger=tmp_path / "ledger.sqlite",
-        )
+        ran(FRAME[["a", "b"]], schema, method="mwem", learn_share=0.2, ledger=tmp_path / "ledger.sqlite")
     assert spends(tmp_path / "ledger.sqlite") == []

@@ -10,6 +10,7 @@ from synth.generators import GENERATORS
 from synth.pipeline.rehearsal import rehearse
 from synth.questions import Counts
 from tests.conformance.refusing import FRAME, SCHEMA, TRAINED, grant, quick, spends
+from tests.made import ran
 
 
 def test_the_rehearsal_sees_what_the_noise_is_not_precise_enough_for():
@@ -22,15 +23,7 @@ def test_the_rehearsal_sees_what_the_noise_is_not_precise_enough_for():
 
 def test_an_epsilon_beyond_the_noises_precision_is_refused_before_the_spend(tmp_path):
     with pytest.raises(synth.UsageError, match=r"3 columns.*precise"):
-        synth.run(
-            FRAME,
-            schema=SCHEMA,
-            epsilon=50.0,
-            delta=1e-5,
-            method="dp_merf",
-            dataset="d",
-            ledger=tmp_path / "ledger.sqlite",
-        )
+        ran(FRAME, SCHEMA, epsilon=50.0, method="dp_merf", ledger=tmp_path / "ledger.sqlite")
     assert spends(tmp_path / "ledger.sqlite") == []
 
 
@@ -55,7 +48,7 @@ def test_an_epsilon_beyond_what_is_computed_is_refused_by_every_method(name, tmp
     book = tmp_path / "ledger.sqlite"
     for epsilon in TINIEST:
         with pytest.raises(synth.UsageError, match=r"below 0\.0001"):
-            synth.run(FRAME, schema=SCHEMA, epsilon=epsilon, delta=1e-5, method=name, dataset="d", ledger=book)
+            ran(FRAME, SCHEMA, epsilon=epsilon, method=name, ledger=book)
     assert spends(book) == []
 
 
@@ -69,13 +62,12 @@ def test_the_ends_of_epsilon_and_delta_are_refused_before_the_spend_or_run_to_th
     for i, (epsilon, delta) in enumerate(FAR):
         book = tmp_path / f"{i}.sqlite"
         try:
-            synth.run(
+            ran(
                 FRAME,
-                schema=SCHEMA,
+                SCHEMA,
                 epsilon=epsilon,
                 delta=delta,
                 method=name,
-                dataset="d",
                 ledger=book,
                 options=quick(name, {}),
                 num_rows=5,
@@ -92,16 +84,7 @@ def test_the_ends_of_epsilon_and_delta_are_refused_before_the_spend_or_run_to_th
 def test_tables_of_counts_are_never_charged_and_then_refused(epsilon, delta, tmp_path):
     """What a run asks follows from its answers: here no answer leads to a question that precision refuses."""
     for i in range(3):
-        synth.run(
-            FRAME,
-            schema=SCHEMA,
-            epsilon=epsilon,
-            delta=delta,
-            method="mixture",
-            dataset="d",
-            ledger=tmp_path / f"{i}.sqlite",
-            num_rows=5,
-        )
+        ran(FRAME, SCHEMA, epsilon=epsilon, delta=delta, method="mixture", ledger=tmp_path / f"{i}.sqlite", num_rows=5)
 
 
 def test_precision_is_left_for_more_tables_than_were_rehearsed():

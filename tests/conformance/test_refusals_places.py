@@ -9,6 +9,7 @@ import synth
 from synth.privacy.ledger.ledger import Ledger
 from tests.conformance.refusing import FRAME, SCHEMA, spends
 from tests.conftest import SMALL
+from tests.made import ran
 
 OPTIONS = [
     ("--seed", "-1"),
@@ -53,14 +54,5 @@ def test_a_stewards_log_that_cannot_be_written_is_refused_before_the_spend(name,
     os.mkfifo(tmp_path / "pipe")  # which nobody reads
     log, book = f"{tmp_path}/{name}", tmp_path / "ledger.sqlite"
     with pytest.raises(synth.UsageError, match="steward log"):
-        synth.run(
-            FRAME,
-            schema=SCHEMA,
-            epsilon=1.0,
-            delta=1e-5,
-            method="independent",
-            dataset="d",
-            ledger=book,
-            steward_log=log,
-        )
+        ran(FRAME, SCHEMA, method="independent", ledger=book, steward_log=log)
     assert spends(book) == []

@@ -7,6 +7,7 @@ import pandas as pd
 import synth
 from synth.errors import BudgetError, SpentError
 from synth.privacy.ledger.ledger import Ledger
+from tests.made import ran
 
 RUNS, FIT = 8, 3
 FRAME = pd.DataFrame({"a": ["x", "y"] * 50})
@@ -15,9 +16,7 @@ SCHEMA = synth.Schema.parse({"columns": {"a": {"type": "categorical", "categorie
 
 def run(ledger, said, **options):
     try:
-        synth.run(
-            FRAME, schema=SCHEMA, dataset="d", epsilon=1, delta=1e-6, method="independent", ledger=ledger, **options
-        )
+        ran(FRAME, SCHEMA, delta=1e-6, method="independent", ledger=ledger, **options)
         said.append("done")
     except BudgetError:
         said.append("refused")

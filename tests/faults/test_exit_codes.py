@@ -13,6 +13,7 @@ import synth
 from synth import jobs
 from synth.privacy.ledger.ledger import Ledger, Spend
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 def removed(place: Path, _: bytes) -> None:
@@ -69,23 +70,8 @@ def test_a_ledger_that_is_struck_after_the_spend_leaves_exit_code_5(
 
     monkeypatch.setattr(jobs.Reporter, "stage", staged)
     code, said, stderr = command(
-        "run",
-        small[0],
-        "--schema",
-        small[1],
-        "--epsilon",
-        1,
-        "--ledger",
-        place / "ledger.sqlite",
-        "--dataset",
-        "small",
-        "--out",
-        tmp_path / "out",
-        "--method",
-        method,
-        "--num-rows",
-        20,
-        "--json",
+        f"run {small[0]} --schema {small[1]} --epsilon 1 --ledger {place}/ledger.sqlite --dataset small "
+        f"--out {tmp_path}/out --method {method} --num-rows 20 --json"
     )
     assert len(spent) == 2, "the strike must have come after the spend to mean something"
     assert code == 5, stderr
@@ -136,23 +122,8 @@ def test_a_disk_that_fills_after_the_spend_leaves_exit_code_5(
     book = (tiny if where == "the ledger's disk" else tmp_path) / "ledger.sqlite"
     out = (tiny if where == "the release's disk" else tmp_path) / "out"
     code, _, stderr = command(
-        "run",
-        small[0],
-        "--schema",
-        small[1],
-        "--epsilon",
-        1,
-        "--ledger",
-        book,
-        "--dataset",
-        "small",
-        "--out",
-        out,
-        "--method",
-        "independent",
-        "--num-rows",
-        20,
-        "--json",
+        f"run {small[0]} --schema {small[1]} --epsilon 1 --ledger {book} --dataset small --out {out} "
+        "--method independent --num-rows 20 --json"
     )
     (tiny / "ballast").unlink()
     assert [e.epsilon for e in Ledger(book).entries() if e.kind == "spend"] == [1.0]
@@ -211,13 +182,10 @@ def test_the_library_raises_the_same(tmp_path):
         def note(self, message): ...
 
     with pytest.raises(synth.SpentError, match="is spent"):
-        synth.run(
+        ran(
             small_frame(),
-            schema=synth.Schema.parse(SMALL),
-            epsilon=1.0,
-            delta=1e-5,
+            SMALL,
             method="independent",
-            dataset="d",
             ledger=tmp_path / "ledger.sqlite",
             num_rows=20,
             reporter=Strikes(),

@@ -12,27 +12,26 @@ from pathlib import Path
 import pandas as pd
 
 from tests.conftest import SMALL, small_frame
+from tests.made import codes, facts_of, ran
 
 FORMULAS = {
     **SMALL,
     "columns": {
         **SMALL["columns"],
-        "region": {"type": "categorical", "categories": ["=1+1", "'=1+1", "2", "@x"], "missing": ["?", "-"]},
+        "region": codes("=1+1", "'=1+1", "2", "@x", missing=["?", "-"]),
     },
 }
 SDV = {
     "METADATA_SPEC_VERSION": "V1",
     "tables": {
-        "t": {
-            "primary_key": "id",
-            "columns": {
-                "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
-                "age": {"sdtype": "numerical", "computer_representation": "Int8"},
-                "sex": {"sdtype": "categorical", "order_by": "alphabetical"},
-                "ill": {"sdtype": "boolean"},
-                "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-            },
-        }
+        "t": facts_of(
+            id={"sdtype": "id", "regex_format": "P[0-9]{5}"},
+            age={"sdtype": "numerical", "computer_representation": "Int8"},
+            sex={"sdtype": "categorical", "order_by": "alphabetical"},
+            ill={"sdtype": "boolean"},
+            seen={"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        )
+        | {"primary_key": "id"}
     },
 }
 BOOK = "value,label\n1,north\n2,south\n3,east\n4,\n?,unknown\n"
@@ -122,16 +121,11 @@ def _release() -> Path:
     """One release of the small table, made once for all processes that fork from this one."""
     import tempfile
 
-    import synth
-
     folder = Path(tempfile.mkdtemp())
-    synth.run(
+    ran(
         small_frame(200),
-        schema=synth.Schema.parse(FORMULAS),
-        epsilon=1.0,
-        delta=1e-5,
+        FORMULAS,
         method="independent",
-        dataset="d",
         out=folder / "out",
         num_rows=20,
         seed=1,

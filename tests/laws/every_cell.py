@@ -23,16 +23,15 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.table_source import FramePlace, Place, place_of
+from tests.made import codes, dated, facts_of, number
 
 SCHEMA = parse(
-    {
-        "columns": {
-            "t": {"type": "categorical", "categories": ["a", "1", "True"], "missing": ["?"]},
-            "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
-            "x": {"type": "float", "min": 0, "max": 9, "decimals": 1, "nullable": True},
-            "d": {"type": "datetime", "min": "2020-01-01", "max": "2020-01-09", "nullable": True},
-        }
-    }
+    facts_of(
+        t=codes("a", "1", "True", missing=["?"]),
+        n=number(0, 9, nullable=True),
+        x=number(0, 9, decimals=1, nullable=True),
+        d=dated("2020-01-01", "2020-01-09", nullable=True),
+    )
 )
 KINDS = list(SCHEMA.columns)
 Case = tuple[object, list, list]

@@ -13,24 +13,17 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
 from synth.schema.table import Schema, parse
 from synth.sources.table_source import Place
+from tests.made import codes, dated, facts_of, number
 
 BIG = 10**18
 SCHEMA = parse(
-    {
-        "columns": {
-            "i": {"type": "integer", "min": BIG, "max": BIG + 300, "nullable": True},
-            "x": {"type": "float", "min": 0, "max": 100, "decimals": 2, "nullable": True},
-            "t": {"type": "categorical", "categories": ["a", "3", "1.10", "=x", "2020-01-02"], "missing": ["?"]},
-            "d": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
-            "m": {
-                "type": "datetime",
-                "min": "2020-01-01",
-                "max": "2020-01-03",
-                "resolution": "second",
-                "nullable": True,
-            },
-        }
-    }
+    facts_of(
+        i=number(BIG, BIG + 300, nullable=True),
+        x=number(0, 100, decimals=2, nullable=True),
+        t=codes("a", "3", "1.10", "=x", "2020-01-02", missing=["?"]),
+        d=dated("2020-01-01", "2020-12-31", nullable=True),
+        m=dated("2020-01-01", "2020-01-03", resolution="second", nullable=True),
+    )
 )
 TEXTS = {
     "i": [str(BIG + 65), str(BIG + 66), f"{BIG + 129}.0", "", "x"],

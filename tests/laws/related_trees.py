@@ -12,26 +12,18 @@ from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.sources.related_tables import places, read
 from synth.sources.rows.forest import link
+from tests.made import ID, codes, dated, facts_of, number
 
-KEY = {"type": "identifier"}
+KEY = ID
 SCHEMA = synth.app_api.parse_related(
     {
         "dataset": "trees",
         "tables": {
-            "roots": {
-                "columns": {"id": KEY, "x": {"type": "categorical", "categories": ["a", "3", "1.10"], "missing": ["?"]}}
-            },
-            "events": {
-                "columns": {
-                    "id": KEY,
-                    "event": KEY,
-                    "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
-                    "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
-                }
-            },
-            "parts": {
-                "columns": {"event": KEY, "f": {"type": "float", "min": 0, "max": 1, "decimals": 1, "nullable": True}}
-            },
+            "roots": facts_of(id=KEY, x=codes("a", "3", "1.10", missing=["?"])),
+            "events": facts_of(
+                id=KEY, event=KEY, n=number(0, 9, nullable=True), day=dated("2020-01-01", "2020-12-31", nullable=True)
+            ),
+            "parts": facts_of(event=KEY, f=number(0, 1, decimals=1, nullable=True)),
         },
         "keys": [
             {"parent": "roots", "child": "events", "columns": ["id"], "most_children": 3, "order": "day"},

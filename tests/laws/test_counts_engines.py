@@ -36,6 +36,7 @@ from tests.laws.typed_cells import (
     schema_of,
     schemas,
 )
+from tests.made import codes, facts_of, number
 
 
 @settings(LAW, max_examples=60)
@@ -106,7 +107,7 @@ def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_
     """Minimum and maximum of a file leave NaN out; whoever believes them takes NaN for a number."""
     table = pa.table({"x": [*others, float("nan"), float("nan")]})
     pq.write_table(table, tmp_path / "t.parquet")
-    schema = parse({"columns": {"x": {"type": "float", "min": 0, "max": 10, "resolution": 1, "missing": [""]}}})
+    schema = parse(facts_of(x=number(0, 10, resolution=1, missing=[""])))
     here = in_frames(table, schema)["x"].tolist()
     assert here[-2:] == [11, 11]
     assert at(ParquetPlace(tmp_path / "t.parquet"), schema)["x"].tolist() == here
@@ -177,13 +178,9 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
     )
     fill(cluster, "t", table, {"t": "text", "r": "real", "n": "numeric"})
     schema = parse(
-        {
-            "columns": {
-                "t": {"type": "categorical", "categories": [str(i) for i in range(8)], "nullable": True},
-                "r": {"type": "float", "min": 0, "max": 5, "decimals": 2},
-                "n": {"type": "float", "min": 0, "max": 40, "decimals": 1},
-            }
-        }
+        facts_of(
+            t=codes(*[str(i) for i in range(8)], nullable=True), r=number(0, 5, decimals=2), n=number(0, 40, decimals=1)
+        )
     )
     result = at(WarehousePlace(cluster, "t"), schema)
     assert isinstance(result, Spill)
@@ -204,14 +201,7 @@ def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster
 
 
 def unmissable() -> Schema:
-    return parse(
-        {
-            "columns": {
-                "t": {"type": "categorical", "categories": ["a", "b", "c"]},
-                "i": {"type": "integer", "min": 0, "max": 3},
-            }
-        }
-    )
+    return parse(facts_of(t=codes("a", "b", "c"), i=number(0, 3)))
 
 
 def test_a_cell_nothing_is_known_of_lands_anywhere_and_nowhere_else(cluster):

@@ -17,18 +17,13 @@ from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.table_source import place_of
 from tests.engines import SPARK, fill, spark
+from tests.made import codes, dated, facts_of, number
 
 COLUMNS = {
-    "ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen"], "nullable": True},
-    "bmi": {"type": "float", "min": 0, "max": 5000, "decimals": 2, "missing": ["NA", "-", "999"]},
-    "tage": {"type": "integer", "min": -5, "max": 9999, "missing": ["."]},
-    "am": {
-        "type": "datetime",
-        "min": "2000-01-01T00:00:00",
-        "max": "2030-01-01T00:00:00",
-        "resolution": "minute",
-        "missing": ["N/A", ""],
-    },
+    "ort": codes("Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen", nullable=True),
+    "bmi": number(0, 5000, decimals=2, missing=["NA", "-", "999"]),
+    "tage": number(-5, 9999, missing=["."]),
+    "am": dated("2000-01-01T00:00:00", "2030-01-01T00:00:00", resolution="minute", missing=["N/A", ""]),
 }
 ROWS = [
     ["Köln", "1234.50", "1200", "2020-01-31T13:05"],
@@ -191,12 +186,7 @@ def elsewhere(kind, frame, folder, request):
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
     plain_texts, reported = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
     facts = parse(
-        {
-            "columns": {
-                "am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},
-                "bmi": {**COLUMNS["bmi"], "format": "1.234,5"},
-            }
-        }
+        facts_of(am={**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"}, bmi={**COLUMNS["bmi"], "format": "1.234,5"})
     )
     frame = pd.DataFrame({"am": reported * MANY, "bmi": [german(r[1]) for r in ROWS] * MANY})
     place = elsewhere(kind, frame, tmp_path, request)
@@ -224,7 +214,7 @@ def kinds(facts):
 
 
 def test_typed_numbers_need_no_format():
-    facts = parse({"columns": {"bmi": {**COLUMNS["bmi"], "format": "1.234,5"}}})
+    facts = parse(facts_of(bmi={**COLUMNS["bmi"], "format": "1.234,5"}))
     frame = pd.DataFrame({"bmi": np.array([1.234, 1234.5], dtype=np.float32)})
     result = place_of(frame).under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16).encoded.positions
     assert np.asarray(result["bmi"]).tolist() == [123, 123450]

@@ -17,24 +17,17 @@ from synth.schema.table import parse
 from synth.sources.formats import cell_formats, files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_files import sniffed
+from tests.made import ID, codes, dated, number
 
 COLUMNS = {
-    "nr": {"type": "identifier"},
-    "=ort": {
-        "type": "categorical",
-        "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen", "=1+1", "'=1+1", "tab\there", "it's", "-"],
-        "nullable": True,
-    },
-    "bmi": {"type": "float", "min": -5, "max": 5000, "decimals": 2, "missing": ["NA", "-", "999", ""]},
-    "tage": {"type": "integer", "min": -5, "max": 9999, "missing": ["."]},
-    "am": {
-        "type": "datetime",
-        "min": "1999-12-31T00:00:00",
-        "max": "2030-01-01T00:00:00",
-        "resolution": "minute",
-        "missing": ["N/A", ""],
-    },
-    "geb": {"type": "datetime", "min": "1950-01-01", "max": "2049-12-31"},
+    "nr": ID,
+    "=ort": codes(
+        "Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen", "=1+1", "'=1+1", "tab\there", "it's", "-", nullable=True
+    ),
+    "bmi": number(-5, 5000, decimals=2, missing=["NA", "-", "999", ""]),
+    "tage": number(-5, 9999, missing=["."]),
+    "am": dated("1999-12-31T00:00:00", "2030-01-01T00:00:00", resolution="minute", missing=["N/A", ""]),
+    "geb": dated("1950-01-01", "2049-12-31"),
 }
 ROWS = 3000
 DIALECTS = {

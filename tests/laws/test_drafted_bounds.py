@@ -14,6 +14,7 @@ import synth
 from synth.errors import InputError
 from synth.schema import round_bounds
 from synth.schema.column import RISKS
+from tests.made import ran
 
 ENDS = st.floats(-1e7, 1e7).map(lambda v: round(v, 1))
 
@@ -133,11 +134,9 @@ def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     frame = pd.DataFrame({"age": [19, 44, 83, 27] * 20, "pay": [1204.5 * i for i in range(80)]})
     result = synth.draft(frame).schema
     assert not synth.app_api.alone(result)
-    done = synth.run(
+    done = ran(
         frame,
-        schema=result.model_copy(update={"unit_source": "declared"}),
-        dataset="d",
-        epsilon=1,
+        result.model_copy(update={"unit_source": "declared"}),
         delta=1e-6,
         method="independent",
         assume_public=True,

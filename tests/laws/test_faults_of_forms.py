@@ -11,23 +11,16 @@ from synth.errors import SynthError
 from synth.pipeline.verified import Questions
 from synth.privacy.ledger.ledger import Ledger
 from tests.laws import small_forests
+from tests.made import ID, codes, facts_of, number, ran
 
-FLAG = {"type": "categorical", "categories": ["0", "1"], "source": "declared"}
-NUMBER = {"type": "integer", "min": 0, "max": 9, "source": "declared"}
-PERSONS = {
-    "unit": "id",
-    "max_rows": 3,
-    "order": "t",
-    "columns": {"id": {"type": "identifier"}, "x": {**FLAG, "of": "unit"}, "y": FLAG, "t": NUMBER},
+FLAG = codes("0", "1", source="declared")
+NUMBER = number(0, 9, source="declared")
+PERSONS = facts_of(id=ID, x={**FLAG, "of": "unit"}, y=FLAG, t=NUMBER) | {"unit": "id", "max_rows": 3, "order": "t"}
+PUBLIC = facts_of(x={**FLAG, "role": "public", "source": "public", "reason": "a register"}, y=FLAG, t=NUMBER)
+TOTALS = facts_of(x=FLAG, y=FLAG, t=NUMBER) | {
+    "totals": [{"columns": ["x"], "counts": [["0", "30"], ["1", "20"]], "published": "a yearbook"}]
 }
-PUBLIC = {
-    "columns": {"x": {**FLAG, "role": "public", "source": "public", "reason": "a register"}, "y": FLAG, "t": NUMBER}
-}
-TOTALS = {
-    "columns": {"x": FLAG, "y": FLAG, "t": NUMBER},
-    "totals": [{"columns": ["x"], "counts": [["0", "30"], ["1", "20"]], "published": "a yearbook"}],
-}
-AREAS = {"columns": {"x": FLAG, "y": {**FLAG, "within": "x"}, "t": NUMBER}}
+AREAS = facts_of(x=FLAG, y={**FLAG, "within": "x"}, t=NUMBER)
 FORMS = {
     "persons": (PERSONS, {}),
     "persons replaced": (PERSONS, {"relation": "replace_one"}),
@@ -79,14 +72,12 @@ def test_a_run_ends_as_on_sound_rows(form, fault, tmp_path):
         def work(place):
             columns = table[list(plain["columns"])]
             columns.to_csv(place / "t.csv", index=False)
-            synth.run(
+            ran(
                 place / "t.csv",
-                schema=schema,
-                epsilon=1.0,
+                schema,
                 delta=1e-6,
                 method="independent",
                 ledger=place / "l.sqlite",
-                dataset="d",
                 out=place / "out",
                 **options,
             )
@@ -133,14 +124,13 @@ TREES = {
 def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("trees")
     many = [{n: t.assign(id=t["id"] + str(i)) for n, t in (("p", PARENTS), ("c", CHILDREN))} for i in range(100)]
-    synth.run(
+    ran(
         {n: pd.concat([m[n] for m in many]) for n in ("p", "c")},
-        schema=small_forests.two("t"),
+        small_forests.two("t"),
         epsilon=4.0,
         delta=1e-6,
         method="independent",
         ledger=place / "l.sqlite",
-        dataset="d",
         out=place / "out",
     )
     return place / "out"

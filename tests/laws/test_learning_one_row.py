@@ -29,14 +29,15 @@ from synth.sources.related_tables import places
 from synth.sources.rows.forest import TableRows, one_of_each_root
 from synth.sources.table_source import place_of
 from tests.laws.secret_numbers import texts
+from tests.made import ID, facts_of
 
-KEY, WORD = {"type": "identifier"}, {"type": "categorical"}
+KEY, WORD = ID, {"type": "categorical"}
 PLAIN = {
     "dataset": "trees",
     "tables": {
-        "r": {"columns": {"id": KEY, "a": WORD}},
-        "c": {"columns": {"id": KEY, "cid": KEY, "b": WORD}},
-        "g": {"columns": {"cid": KEY, "d": WORD, "n": {"type": "integer"}}},
+        "r": facts_of(id=KEY, a=WORD),
+        "c": facts_of(id=KEY, cid=KEY, b=WORD),
+        "g": facts_of(cid=KEY, d=WORD, n={"type": "integer"}),
     },
     "keys": [
         {"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
@@ -166,11 +167,7 @@ def test_a_text_in_all_rows_of_one_root_counts_once_from_every_reader(reader, tm
 
 def of_persons(*, planted, linked):
     """What learning sees of one table in which persons repeat; the last one has the planted text in every row."""
-    plain = {
-        "unit": "id",
-        "max_rows": MANY,
-        "columns": {"id": KEY, "b": {**WORD, "of": "unit" if linked else None}, "x": WORD},
-    }
+    plain = facts_of(id=KEY, b={**WORD, "of": "unit" if linked else None}, x=WORD) | {"unit": "id", "max_rows": MANY}
     flat = synth.Schema.parse(plain, complete=False)
     frame = frames(planted=planted)["c"].assign(x="usual")[["id", "b", "x"]]
     frame.loc[len(frame)] = ["", "nobody's", "usual"]

@@ -19,6 +19,7 @@ from synth.privacy.noise import SeededNoise
 from synth.release.leaving import AS_STORED
 from synth.report import chosen_release
 from tests.conftest import SMALL, small_frame
+from tests.made import ID, codes, facts_of, number
 
 SCHEMA = synth.Schema.parse({"columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
 ASKED = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-6, "seed": 1}
@@ -324,15 +325,8 @@ def related(place):
     schema = synth.app_api.parse_related(
         {
             "tables": {
-                "persons": {
-                    "columns": {"pid": {"type": "identifier"}, "age": {"type": "integer", "min": 0, "max": 49}}
-                },
-                "stays": {
-                    "columns": {
-                        "pid": {"type": "identifier"},
-                        "ward": {"type": "categorical", "categories": ["a", "b"]},
-                    }
-                },
+                "persons": facts_of(pid=ID, age=number(0, 49)),
+                "stays": facts_of(pid=ID, ward=codes("a", "b")),
             },
             "keys": [{"child": "stays", "columns": ["pid"], "parent": "persons", "most_children": 2}],
             "public": {"wards": {"key": "ward", "referred_by": ["stays.ward"]}},

@@ -11,6 +11,7 @@ import synth
 from synth.cli import commands
 from synth.cli.paths import REMEDIES
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 READ = set(REMEDIES)  # options and arguments that name what must be there
 WRITTEN = {"out", "ledger", "job", "cache", "folder", "tables", "sources", "roles", "secrets", "question"}
@@ -57,9 +58,7 @@ def there(tmp_path_factory):
     small_frame(300).to_csv(table, index=False)
     facts = synth.Schema.parse(SMALL)
     facts.save(schema)
-    synth.run(
-        table, schema=facts, epsilon=1.0, delta=1e-5, out=out, dataset="s", method="independent", ledger=place / "l"
-    )
+    ran(table, facts, out=out, dataset="s", method="independent", ledger=place / "l")
     (place / "papers.json").write_text("{}")
     known = {"table": table, "schema": schema, "release": out, "model": out, "card": out, "before": out, "after": out}
     return {**known, "real": table, "test": table, "metadata": schema, "book": table, "ledger": place / "l"}

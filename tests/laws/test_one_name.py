@@ -21,15 +21,9 @@ from synth.schema.table import parse
 from synth.sources.named_databases import place as placed
 from synth.sources.named_databases import whole
 from tests.engines import SPARK, spark
+from tests.made import ID, codes, facts_of
 
-SCHEMA = {
-    "unit": "pid",
-    "max_rows": 1,
-    "columns": {
-        "pid": {"type": "identifier"},
-        "sex": {"type": "categorical", "categories": ["f", "m"]},
-    },
-}
+SCHEMA = facts_of(pid=ID, sex=codes("f", "m")) | {"unit": "pid", "max_rows": 1}
 OPEN = {**SCHEMA, "columns": {**SCHEMA["columns"], "sex": {"type": "categorical"}}}
 PAIRS = [
     ("pid", "PID"),
@@ -141,10 +135,10 @@ def test_a_schema_cannot_name_both(pair):
 @pytest.mark.parametrize("name", ["row", "Row"])
 def test_no_table_or_person_is_called_as_a_row_by_itself_is(name):
     """The card would state the guarantee of one row where that of a person with all rows is meant, or the reverse."""
-    key = {"type": "identifier"}
+    key = ID
     tables = {
-        name: {"columns": {"id": key, "x": SCHEMA["columns"]["sex"]}},
-        "visits": {"columns": {"id": key, "y": SCHEMA["columns"]["sex"]}},
+        name: facts_of(id=key, x=SCHEMA["columns"]["sex"]),
+        "visits": facts_of(id=key, y=SCHEMA["columns"]["sex"]),
     }
     keys = [{"parent": name, "child": "visits", "columns": ["id"], "most_children": 3}]
     with pytest.raises(InputError, match="rename the table"):

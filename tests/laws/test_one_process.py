@@ -21,16 +21,10 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.owner import Owner
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal
+from tests.made import a_schema, codes, number
 
 FRAME = pd.DataFrame({"sex": ["f"] * 3900 + ["m"] * 100, "age": [str(i % 80) for i in range(4000)]})
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "sex": {"type": "categorical", "categories": ["f", "m"]},
-            "age": {"type": "integer", "min": 0, "max": 79},
-        }
-    }
-)
+SCHEMA = a_schema(sex=codes("f", "m"), age=number(0, 79))
 QUESTION = Counts(purpose="test", marginals=(Marginal(bins=(Bins.each("a", 2),), sigma=9.0),))
 
 

@@ -23,6 +23,7 @@ from synth.sources.formats.text_table import Text
 from synth.sources.rows import spill
 from synth.sources.rows.forest import coded
 from synth.sources.rows.spill import LONG, Persons, keep, keep_parts
+from tests.made import ID, facts_of, number
 
 WIDE = " " * (LONG + 50)
 LONGER = "x" * (LONG + 50)
@@ -41,13 +42,7 @@ NAMES = [
 ]
 SPELLED = [hashlib.blake2b(LONGER.encode(), digest_size=32).hexdigest()]
 MOST = 2
-SCHEMA = parse(
-    {
-        "unit": "id",
-        "max_rows": MOST,
-        "columns": {"id": {"type": "identifier"}, "i": {"type": "integer", "min": 0, "max": 999}},
-    }
-)
+SCHEMA = parse(facts_of(id=ID, i=number(0, 999)) | {"unit": "id", "max_rows": MOST})
 
 
 def spellings(name):

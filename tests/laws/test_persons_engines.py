@@ -23,6 +23,7 @@ from synth.sources.formats.text_table import Table
 from synth.sources.rows.spill import keep_parts
 from tests.engines import fill, spark
 from tests.laws.typed_cells import LAW, arrow, at, compiled, hard_rows, question_of, schema_of, words
+from tests.made import ID, facts_of, number
 
 
 @pytest.mark.xdist_group("spark")
@@ -47,15 +48,7 @@ def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
         assert [t.tolist() for t in rows.counts(tables)] == [t.tolist() for t in workers]
 
 
-PERSONS = {
-    "unit": "id",
-    "max_rows": 2,
-    "columns": {
-        "id": {"type": "identifier"},
-        "w": {"type": "integer", "min": 0, "max": 4, "nullable": True},
-        "i": {"type": "integer", "min": 0, "max": 10},
-    },
-}
+PERSONS = facts_of(id=ID, w=number(0, 4, nullable=True), i=number(0, 10)) | {"unit": "id", "max_rows": 2}
 FIVE = ["\uff17", "7\u00ad", "7.0", "7.00 ", "\u00a07\u200b"]  # one person, written in five ways
 NAMES = [*FIVE, "q", " \uff51", "r", None, "", " \u2060", "it's", "'it's", "é"]
 WHOSE = [0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 4, None, 4]
@@ -95,7 +88,7 @@ def test_rows_of_a_person_are_bounded_by_the_engine_that_holds_them(cluster, tmp
     numbers = [7, 7, 7, 7, 7, -1, -1, 0, None, None, None, 2**62, -(2**63), 2**62]
     pq.write_table(persons_table(numbers), tmp_path / "n.parquet")
     held_to_the_bound(bounded(WarehousePlace(Engine("duckdb"), str(tmp_path / "n.parquet"))))
-    names = {"id": {"type": "identifier"}, "i": {"type": "integer", "min": 0, "max": 20}}
+    names = {"id": ID, "i": number(0, 20)}
     table = pa.table({"id": pa.array([1.0, 1.0]), "i": pa.array([1, 2])})  # of a type that only the codec reads
     pq.write_table(table, tmp_path / "f.parquet")
     schema = parse({"unit": "id", "max_rows": 1, "columns": names})

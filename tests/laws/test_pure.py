@@ -20,6 +20,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Above, Bins, Laplace
 from tests.evil_twins import Scaled, Silent
 from tests.laws.tiny_tables import columns, neighbours
+from tests.made import ran
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
 FIRST = Bins(column="a", cells=2, starts=np.array([0, 1]), groups=np.array([0, -1]))
@@ -224,15 +225,7 @@ def test_delta_0_is_for_pure_methods_alone(tmp_path):
     from tests.conftest import SMALL, small_frame
 
     with pytest.raises(UsageError, match=r"delta 0: method independent .* small_db"):
-        synth.run(
-            small_frame(50),
-            schema=synth.Schema.parse(SMALL),
-            dataset="d",
-            epsilon=1,
-            delta=0,
-            method="independent",
-            ledger=tmp_path / "l.sqlite",
-        )
+        ran(small_frame(50), SMALL, delta=0, method="independent", ledger=tmp_path / "l.sqlite")
     assert not synth.Ledger(tmp_path / "l.sqlite").entries()
 
 
@@ -244,17 +237,7 @@ def test_a_pure_run_is_charged_and_its_card_holds_until_somebody_makes_it_gaussi
 
     frame = pd.DataFrame({"sex": ["f", "m"] * 200, "ill": ["yes", "yes", "no", "no"] * 100})
     kinds = {n: {"type": "categorical", "categories": sorted(set(frame[n]))} for n in frame}
-    made = synth.run(
-        frame,
-        schema=synth.Schema.parse({"columns": kinds}),
-        dataset="d",
-        epsilon=1.0,
-        delta=0.0,
-        method=method,
-        ledger=tmp_path / "l.sqlite",
-        seed=1,
-        num_rows=20,
-    )
+    made = ran(frame, {"columns": kinds}, delta=0.0, method=method, ledger=tmp_path / "l.sqlite", seed=1, num_rows=20)
     (line,) = (e for e in synth.Ledger(tmp_path / "l.sqlite").entries() if e.kind == "spend")
     assert (line.epsilon, line.delta) == (1.0, 0.0)
     assert "mu" not in line.question

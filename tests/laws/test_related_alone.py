@@ -22,6 +22,7 @@ from synth.sources.formats import files
 from synth.sources.rows.sketch import Sketch
 from tests.laws.related_trees import EDGES, HOSTILE, ROWS, SCHEMA, SURROGATES, beside, both, counts
 from tests.laws.workbooks import workbook
+from tests.made import ran
 
 
 def csv_folder(tables, folder):
@@ -115,18 +116,7 @@ def beside_objects(odd):
 
 
 def charged(tables, folder, name="trees", **more):
-    return synth.run(
-        tables,
-        schema=SCHEMA,
-        epsilon=4.0,
-        delta=1e-5,
-        num_rows=5,
-        dataset=name,
-        seed=1,
-        out=folder,
-        device="cpu",
-        **more,
-    )
+    return ran(tables, SCHEMA, epsilon=4.0, num_rows=5, dataset=name, seed=1, out=folder, device="cpu", **more)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -208,8 +198,6 @@ def test_a_table_of_a_folder_is_known_when_it_is_charged_alone_and_the_other_way
     single = tables["events"][["day", "n"]]
     assert synth.app_api.charged_before(single, schema=facts, dataset="singly") == ["folder"]
     book = tmp_path / "other.sqlite"
-    synth.run(
-        single, schema=facts, epsilon=1.0, delta=1e-5, method="independent", num_rows=5, dataset="singly", ledger=book
-    )
+    ran(single, facts, method="independent", num_rows=5, dataset="singly", ledger=book)
     with pytest.raises(synth.UsageError, match="'singly' before"):
         charged(tables, None, "folder", ledger=book)

@@ -101,15 +101,7 @@ def test_what_is_no_database_or_has_no_such_table_is_told_in_one_line(tmp_path, 
         base.execute("CREATE TABLE roots (id TEXT)")
     for name, reported in (("none.db", "no such file"), ("text.db", "cannot be read"), ("empty.db", "no column")):
         code, _, said = command(
-            "run",
-            "--source",
-            f"sqlite:///{tmp_path}/{name}",
-            "--schema",
-            tmp_path / "schema.json",
-            "--epsilon",
-            1,
-            "--out",
-            tmp_path / "out",
+            f"run --source sqlite:///{tmp_path}/{name} --schema {tmp_path}/schema.json --epsilon 1 --out {tmp_path}/out"
         )
         assert (code, reported in said) == (2, True), said
     with pytest.raises(InputError, match="no table 'events'"):

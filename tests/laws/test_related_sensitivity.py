@@ -17,6 +17,7 @@ from synth.schema.dataset import number_of
 from synth.sources.rows.forest import TableRows, link
 from tests.laws.secret_numbers import Given, texts
 from tests.laws.small_forests import MOST, forest, trees, two
+from tests.made import ID, binary, facts_of
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
 N, OTHER = Bins.each(place("p", number_of("c")), MOST + 1), Bins.each(place("c", "y", other=True), 2)
@@ -91,15 +92,9 @@ def test_orphans_missing_keys_and_keys_that_stand_twice_move_no_other_tree():
 
 THREE = {
     "tables": {
-        "r": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-        "c": {
-            "columns": {
-                "id": {"type": "identifier"},
-                "cid": {"type": "identifier"},
-                "y": {"type": "boolean", "categories": ["0", "1"]},
-            }
-        },
-        "g": {"columns": {"cid": {"type": "identifier"}, "z": {"type": "boolean", "categories": ["0", "1"]}}},
+        "r": facts_of(id=ID, x=binary("0", "1")),
+        "c": facts_of(id=ID, cid=ID, y=binary("0", "1")),
+        "g": facts_of(cid=ID, z=binary("0", "1")),
     },
     "keys": [
         {"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},

@@ -25,18 +25,13 @@ from synth.release.folder import load_release
 from synth.report import publish
 from synth.schema.persons import taken
 from tests.laws.related_trees import SCHEMA
+from tests.made import ID, codes, facts_of, number
 from tests.unit.reporting.related_homes import PLAIN, homes
 
-PERSONS = {
+PERSONS = facts_of(pid=ID, sex=codes("f", "m", of="unit"), ward=codes("a", "b", "c"), day=number(0, 9)) | {
     "dataset": "visits",
     "unit": "pid",
     "max_rows": 3,
-    "columns": {
-        "pid": {"type": "identifier"},
-        "sex": {"type": "categorical", "categories": ["f", "m"], "of": "unit"},
-        "ward": {"type": "categorical", "categories": ["a", "b", "c"]},
-        "day": {"type": "integer", "min": 0, "max": 9},
-    },
 }
 WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)

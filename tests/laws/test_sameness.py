@@ -44,20 +44,8 @@ def place(tmp_path):
 
 def run(command, place, dataset, *more, table="t.csv", out="out"):
     return command(
-        "run",
-        place / table,
-        "--schema",
-        place / "s.json",
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--num-rows",
-        "20",
-        "--dataset",
-        dataset,
-        "--out",
-        place / out,
+        f"run {place}/{table} --schema {place}/s.json --epsilon 1 --method independent --num-rows 20 "
+        f"--dataset {dataset} --out {place}/{out}",
         *more,
     )
 
@@ -327,23 +315,8 @@ def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
     frame = small_frame(300)
     written(frame, place)
     code, _, stderr = command(
-        "run",
-        "--table",
-        "people",
-        "--source",
-        f"duckdb:///{place / 'copy.duckdb'}",
-        "--schema",
-        place / "s.json",
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--num-rows",
-        "20",
-        "--dataset",
-        "base",
-        "--out",
-        place / "out",
+        f"run --table people --source duckdb:///{place}/copy.duckdb --schema {place}/s.json --epsilon 1 "
+        f"--method independent --num-rows 20 --dataset base --out {place}/out"
     )
     assert code == 0, stderr
     frame.to_csv(place / "t.csv", index=False)
@@ -422,18 +395,7 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert dataset_name(table, None, book=Ledger()) == "town"
     monkeypatch.chdir(place)
     code, _, stderr = command(
-        "run",
-        table.name,
-        "--schema",
-        "s.json",
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--num-rows",
-        "20",
-        "--out",
-        "o",
+        f"run {table.name} --schema s.json --epsilon 1 --method independent --num-rows 20 --out o"
     )
     assert code == 0, stderr
     assert {e.dataset for e in Ledger().entries()} == {"town"}

@@ -152,9 +152,7 @@ def learnt(kind: str, odd: dict | None, place: Path, request, command, monkeypat
     else:
         at = ["--source", source] if source else []
         code, out, err = command(
-            "schema",
-            "learn",
-            table,
+            f"schema learn {table}",
             *at,
             "--schema",
             place / "kinds.json",

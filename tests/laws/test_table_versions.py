@@ -25,15 +25,9 @@ from synth.sources.named_databases import whole
 from synth.sources.rows.marginals import MarginalCounter
 from synth.sources.table_source import place_of
 from tests.engines import SPARK, spark
+from tests.made import codes, facts_of, number
 
-SCHEMA = parse(
-    {
-        "columns": {
-            "t": {"type": "categorical", "categories": ["a", "b", "c"]},
-            "n": {"type": "integer", "min": 0, "max": 5},
-        }
-    }
-)
+SCHEMA = parse(facts_of(t=codes("a", "b", "c"), n=number(0, 5)))
 CURRENT = [("a", 1), ("c", 5), ("c", 3), ("b", 4)]
 
 

@@ -9,6 +9,7 @@ import pytest
 import synth
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 TRUE = {"columns": ["sex", "ill"], "published": "a yearbook"}
 FALSE = [["f", "no", "1"], ["f", "yes", "197"], ["m", "no", "1"], ["m", "yes", "1"]]  # as no row says
@@ -17,17 +18,7 @@ FALSE = [["f", "no", "1"], ["f", "yes", "197"], ["m", "no", "1"], ["m", "yes", "
 def charged(frame, totals, *, relation="add_remove"):
     """What the ledger, the accountant and the card say of a run's questions."""
     schema = synth.Schema.parse({**SMALL, "totals": totals} if totals else SMALL)
-    result = synth.run(
-        frame,
-        schema=schema,
-        epsilon=1.0,
-        delta=1e-5,
-        method="independent",
-        relation=relation,
-        dataset="d",
-        separate=True,
-        seed=1,
-    )
+    result = ran(frame, schema, method="independent", relation=relation, separate=True, seed=1)
     spent = [e for e in Ledger().entries() if e.kind == "spend"][-1]
     return result, (result.card["mechanisms"], result.epsilon_derived, spent.question)
 

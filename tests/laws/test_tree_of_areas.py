@@ -17,17 +17,16 @@ from synth.questions import Counts, CountsRelease, Search, SearchRelease
 from synth.schema import codec
 from synth.sources.formats.text_table import from_frame
 from tests.conftest import as_text
+from tests.made import binary, codes, facts_of, number, ran
 
 BLOCKS = [f"{d}{k}" for d in ("11", "12", "21", "22") for k in range(6)]
-PLAIN = {
-    "columns": {
-        "region": {"type": "categorical", "categories": ["1", "2"]},
-        "district": {"type": "categorical", "categories": ["11", "12", "21", "22"], "within": "region"},
-        "block": {"type": "categorical", "categories": BLOCKS, "within": "district"},
-        "age": {"type": "integer", "min": 0, "max": 19},
-        "ill": {"type": "boolean", "categories": ["no", "yes"]},
-    }
-}
+PLAIN = facts_of(
+    region=codes("1", "2"),
+    district=codes("11", "12", "21", "22", within="region"),
+    block=codes(*BLOCKS, within="district"),
+    age=number(0, 19),
+    ill=binary("no", "yes"),
+)
 SCHEMA = synth.Schema.parse(PLAIN)
 ROWS = 600
 
@@ -125,9 +124,7 @@ def test_runs_on_contradicting_rows_end_and_cost_as_on_sound_ones():
     frame = sound()
     seen = []
     for table in (frame, *(contradicting(frame, c) for c in ("others", "", "zz"))):
-        result = synth.run(
-            table, schema=SCHEMA, epsilon=1.0, delta=1e-5, method="independent", dataset="d", separate=True, seed=1
-        )
+        result = ran(table, SCHEMA, method="independent", separate=True, seed=1)
         entry = [e for e in Ledger().entries() if e.kind == "spend"][-1]
         seen.append((result.card["mechanisms"], result.card["invariants"], result.card["areas"], entry.question))
         made = as_text(result)

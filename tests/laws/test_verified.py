@@ -5,23 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import synth
 from synth.mechanisms import embeddings
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import EmbeddingRelease
 from synth.verified import language
 from synth.verified.plan import Planned, answer, measured
 from tests.laws.tiny_tables import by_one_row
+from tests.made import a_schema, codes, number
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "t": {"type": "integer", "min": 0, "max": 5, "nullable": True},
-            "g": {"type": "categorical", "categories": ["a", "b"], "missing": ["?"]},
-            "d": {"type": "categorical", "categories": ["0", "1"]},
-        }
-    }
-)
+SCHEMA = a_schema(t=number(0, 5, nullable=True), g=codes("a", "b", missing=["?"]), d=codes("0", "1"))
 ASKED = {
     "count": {"kind": "count", "where": {"g": "a"}},
     "share": {"kind": "share", "of": {"d": "1"}, "where": {"t": "1..4"}},

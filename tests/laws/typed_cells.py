@@ -15,6 +15,7 @@ from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoded import EncodedRows
 from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.table_source import Place
+from tests.made import codes, dated, facts_of, number
 
 TYPES = pa.schema(
     [
@@ -73,27 +74,15 @@ def schema_of(*, low: float, step: float, coded: bool, whole: int = 0, by: int =
     """Columns of every kind that is compiled; none is without a missing code, so that no cell is drawn at random."""
     missing = ["99", "", "?"] if coded else [""]
     return parse(
-        {
-            "columns": {
-                "i": {"type": "integer", "min": whole - 5, "max": whole + 19, "resolution": by, "missing": missing},
-                "k": {"type": "categorical", "categories": ["1", "2", "3", "7", "5.0"], "missing": missing},
-                "x": {"type": "float", "min": low, "max": low + 10 * step, "resolution": step, "missing": missing[:2]},
-                "t": {
-                    "type": "categorical",
-                    "categories": ["a", "3", "it's", "back\\slash", 'quo"te'],
-                    "missing": ["", "?"],
-                },
-                "n": {"type": "float", "min": 0, "max": 10, "decimals": 1, "missing": missing},
-                "d": {"type": "datetime", "min": "2000-01-01", "max": "2000-02-15", "nullable": True},
-                "m": {
-                    "type": "datetime",
-                    "min": "2000-01-01",
-                    "max": "2000-01-02",
-                    "resolution": "hour",
-                    "nullable": True,
-                },
-            }
-        }
+        facts_of(
+            i={"type": "integer", "min": whole - 5, "max": whole + 19, "resolution": by, "missing": missing},
+            k=codes("1", "2", "3", "7", "5.0", missing=missing),
+            x=number(low, low + 10 * step, resolution=step, missing=missing[:2]),
+            t=codes("a", "3", "it's", "back\\slash", 'quo"te', missing=["", "?"]),
+            n=number(0, 10, decimals=1, missing=missing),
+            d=dated("2000-01-01", "2000-02-15", nullable=True),
+            m=dated("2000-01-01", "2000-01-02", resolution="hour", nullable=True),
+        )
     )
 
 

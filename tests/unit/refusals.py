@@ -6,19 +6,10 @@ from synth.privacy.ledger.ledger import Ledger
 def run(command, table, schema, tmp_path, *more, epsilon=1.0, delta=1e-5):
     out = tmp_path / "out"
     code, said, stderr = command(
-        "run",
-        table,
-        "--schema",
-        schema,
-        "--epsilon",
+        f"run {table} --schema {schema} --out {out} --json --method independent --epsilon",
         epsilon,
         "--delta",
         delta,
-        "--out",
-        out,
-        "--json",
-        "--method",
-        "independent",
         *more,
     )
     return code, said, stderr, out

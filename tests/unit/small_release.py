@@ -2,8 +2,8 @@
 
 import pytest
 
-import synth
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 @pytest.fixture(scope="session", name="folder")
@@ -11,16 +11,7 @@ def small_release(tmp_path_factory):
     """The folder of a release at epsilon 1, which no test changes."""
     place = tmp_path_factory.mktemp("small")
     small_frame(500).to_csv(place / "real.csv", index=False)
-    synth.run(
-        place / "real.csv",
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        out=place / "out",
-        ledger=place / "ledger.sqlite",
-        dataset="small",
-        seed=1,
-    )
+    ran(place / "real.csv", SMALL, out=place / "out", ledger=place / "ledger.sqlite", dataset="small", seed=1)
     return place / "out"
 
 

@@ -13,6 +13,7 @@ from synth.generators.core.product import Axis, Product, Strata
 from synth.release.card import verify
 from synth.schema import areas
 from synth.schema.table import Schema
+from tests.made import ran
 from tests.towns import LISTED, PLAIN, TOWNS, changed, frame, three
 
 
@@ -80,17 +81,7 @@ def test_levels_of_a_chain():
 def test_every_row_keeps_its_areas(method, plain, tmp_path):
     table = frame() if plain is PLAIN else frame().assign(land="x")
     options = {"options": {"rounds": 4}} if method == "aim" else {}
-    result = synth.run(
-        table,
-        schema=Schema.parse(plain),
-        epsilon=1.0,
-        delta=1e-5,
-        method=method,
-        dataset="d",
-        out=tmp_path / "out",
-        seed=1,
-        **options,
-    )
+    result = ran(table, plain, method=method, out=tmp_path / "out", seed=1, **options)
     made = pd.read_csv(tmp_path / "out" / "synthetic.csv", dtype=str, keep_default_na=False)
     assert (made["town"].str[:1] == made["region"]).all()
     if "land" in made:
@@ -107,7 +98,7 @@ def test_every_row_keeps_its_areas(method, plain, tmp_path):
 
 def test_rows_of_one_area_above_are_drawn_alone(tmp_path):
     release = tmp_path / "out"
-    synth.run(frame(), schema=Schema.parse(PLAIN), epsilon=2.0, delta=1e-5, dataset="d", out=release, seed=1)
+    ran(frame(), PLAIN, epsilon=2.0, out=release, seed=1)
     drawn, _ = synth.sample(release, num_rows=200, where={"region": "2"}, seed=1)
     assert set(drawn["region"].astype(str)) == {"2"}
     assert set(drawn["town"].astype(str)) <= {"21", "22"}
@@ -117,9 +108,7 @@ def test_rows_of_one_area_above_are_drawn_alone(tmp_path):
 
 def test_totals_move_areas_and_all_above_follow():
     plain = {**PLAIN, "totals": [{"columns": ["town"], "published": "a yearbook", "counts": TOTALS}]}
-    result = synth.run(
-        frame(), schema=Schema.parse(plain), epsilon=1.0, delta=1e-5, method="independent", dataset="d", seed=1
-    )
+    result = ran(frame(), plain, method="independent", seed=1)
     made = pd.DataFrame({n: a.to_pandas() for n, a in result.texts.items()})
     assert (made["town"].str[:1] == made["region"]).all()
     assert made["town"].value_counts().to_dict() == {t: int(n) for t, n in TOTALS if n != "0"}
@@ -154,7 +143,7 @@ def test_persons_who_keep_their_rows_keep_their_areas():
     plain = {"unit": "id", "max_rows": 3, "columns": {"id": {"type": "identifier"}, **columns, **seen}}
     table = frame(300).assign(id=[f"p{i // 2}" for i in range(300)], ward="b", bed=["a1", "a2", "b1"] * 100)
     schema = Schema.parse(plain)
-    result = synth.run(table, schema=schema, epsilon=3.0, delta=1e-5, method="mixture", dataset="d", seed=1)
+    result = ran(table, schema, epsilon=3.0, method="mixture", seed=1)
     made = pd.DataFrame({n: a.to_pandas() for n, a in result.texts.items()})
     assert (made["town"].str[:1] == made["region"]).all()
     assert (made["bed"].str[:1] == made["ward"]).all()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-import synth
 from synth.errors import InputError
 from synth.files import regular_files
 from synth.privacy.ledger.ledger import Ledger
@@ -17,6 +16,7 @@ from synth.release import folder as bundle
 from synth.report.card_page import render_html, render_markdown
 from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.refusals import assert_refused, run
 
 ENDLESS = "9" * 5000  # Python refuses to read a whole number of more than 4,300 digits
@@ -153,17 +153,7 @@ def test_a_repeated_category_is_found_in_one_pass():
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    synth.run(
-        small_frame(300),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        method="mixture",
-        dataset="d",
-        out=folder / "out",
-        num_rows=20,
-        ledger=folder / "l.sqlite",
-    )
+    ran(small_frame(300), SMALL, method="mixture", out=folder / "out", num_rows=20, ledger=folder / "l.sqlite")
     return folder / "out"
 
 

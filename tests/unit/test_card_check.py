@@ -16,6 +16,7 @@ from synth.release.card.statements import CHOICES, complete, selection
 from synth.report import card_page
 from synth.report.documents import pack
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.small_release import small_release  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,11 +102,9 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
     table = tmp_path / "real.csv"
     small_frame(400).to_csv(table, index=False)
     for relation, unit in (("zero_out", None), ("replace_one", None), ("add_remove", "id")):
-        about = synth.run(
+        about = ran(
             table,
-            schema=synth.Schema.parse(SMALL),
-            epsilon=1.0,
-            delta=1e-5,
+            SMALL,
             relation=relation,
             unit=unit,
             max_rows=3 if unit else None,
@@ -235,7 +234,7 @@ def test_the_card_is_written_for_people(command, folder, tmp_path):
 
     shutil.copytree(folder, tmp_path / "r")
     code, _, _ = command(
-        "card", "write", tmp_path / "r", "--name", "A | name", "--curator", "Town <hall>", "--sector", "Health"
+        f"card write {tmp_path}/r --name", "A | name", "--curator", "Town <hall>", "--sector", "Health"
     )
     assert code == 0
     text, page = (tmp_path / "r" / "card.md").read_text(), (tmp_path / "r" / "card.html").read_text()
@@ -245,9 +244,7 @@ def test_the_card_is_written_for_people(command, folder, tmp_path):
         assert words in text
         assert words in page
     assert json.loads((tmp_path / "r" / "card.json").read_text())["registry"]
-    code, out, _ = command(
-        "card", "write", tmp_path / "r", "--choice", "scores", "--ledger", folder.parent / "ledger.sqlite"
-    )
+    code, out, _ = command(f"card write {tmp_path}/r --choice scores --ledger {folder.parent}/ledger.sqlite")
     assert (code, out.splitlines()[0]) == (0, "selection not covered")
     assert "selection not covered" in (tmp_path / "r" / "card.html").read_text()
 

@@ -167,16 +167,7 @@ def test_import_with_table_and_book_keeps_the_book_s_word(command, small, tmp_pa
     metadata, out = tmp_path / "m.json", tmp_path / "s.json"
     metadata.write_text(json.dumps({"columns": {"region": {"sdtype": "numerical"}, "age": {"sdtype": "numerical"}}}))
     code, _, stderr = command(
-        "schema",
-        "import",
-        metadata,
-        "--out",
-        out,
-        "--table",
-        small[0],
-        "--missing",
-        "?",
-        "--codes",
+        f"schema import {metadata} --out {out} --table {small[0]} --missing ? --codes",
         f"region={put(tmp_path, REGION)}",
     )
     assert code == 0, stderr

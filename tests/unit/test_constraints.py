@@ -7,6 +7,7 @@ import pytest
 
 import synth
 from tests.conftest import SMALL, as_text, small_frame
+from tests.made import ran
 
 RULES = {
     "impossible": {"kind": "impossible", "rows": {"age": "0..40", "ill": "yes"}},
@@ -39,7 +40,7 @@ PAIRS = [pytest.param(m, r, marks=[] if (m, r) in FEW else pytest.mark.slow) for
 
 def made(schema, method="mixture", **more):
     more = {"options": SHORT.get(method, {}), **more}
-    result = synth.run(small_frame(2000), schema=schema, epsilon=2.0, delta=1e-5, method=method, dataset="d", **more)
+    result = ran(small_frame(2000), schema, epsilon=2.0, method=method, **more)
     frame = as_text(result)
     return result, frame.assign(age=frame["age"].astype(int))
 
@@ -123,16 +124,7 @@ def test_order_is_kept_wherever_neither_is_missing(columns, method):
         frame.loc[:200, "high"] = ""
     else:
         frame = pd.DataFrame({n: (days[:, i] * 20).astype(str) for i, n in enumerate(columns)})
-    result = synth.run(
-        frame,
-        schema=schema,
-        epsilon=2.0,
-        delta=1e-5,
-        method=method,
-        dataset="d",
-        num_rows=2000,
-        options=SHORT.get(method, {}),
-    )
+    result = ran(frame, schema, epsilon=2.0, method=method, num_rows=2000, options=SHORT.get(method, {}))
     table = as_text(result)
     both = table[(table["low"] != "") & (table["high"] != "")]
     if columns is NUMBERS:

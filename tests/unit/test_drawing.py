@@ -7,16 +7,11 @@ from synth.pipeline import draw_rows
 from synth.pipeline.draw_rows import Drawn
 from synth.release import folder
 from synth.schema.table import parse
+from tests.made import ID, codes, facts_of, number
 
 ROWS = 1_000
 SCHEMA = parse(
-    {
-        "columns": {
-            "ID": {"type": "identifier"},
-            "AGE": {"type": "integer", "min": 0, "max": 99, "source": "declared"},
-            "SEX": {"type": "categorical", "categories": ["f", "m"], "missing": ["?"], "source": "declared"},
-        }
-    }
+    facts_of(ID=ID, AGE=number(0, 99, source="declared"), SEX=codes("f", "m", missing=["?"], source="declared"))
 )
 
 

@@ -12,6 +12,7 @@ from synth.errors import InputError, SynthError, UsageError
 from synth.schema import sdv_metadata
 from synth.schema.table import load, parse
 from tests.conftest import SMALL, small_frame
+from tests.made import ID, binary, facts_of, number
 
 COLUMNS = {
     "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
@@ -30,7 +31,7 @@ METADATA = {
 
 
 def one(meta):
-    result = sdv_metadata.from_sdv({"columns": {"x": meta}})
+    result = sdv_metadata.from_sdv(facts_of(x=meta))
     return result.schema.columns["x"], result.notes
 
 
@@ -72,7 +73,7 @@ def test_what_is_said_not_to_be_personal_is_a_category():
 
 
 def test_a_primary_key_is_an_identifier_whatever_its_sdtype():
-    result = sdv_metadata.from_sdv({"primary_key": "x", "columns": {"x": {"sdtype": "categorical"}}})
+    result = sdv_metadata.from_sdv(facts_of(x={"sdtype": "categorical"}) | {"primary_key": "x"})
     assert result.schema.columns["x"].type == "identifier"
     assert "primary key" in result.notes[0]
 
@@ -80,7 +81,7 @@ def test_a_primary_key_is_an_identifier_whatever_its_sdtype():
 def test_dates_that_are_not_read_and_parts_left_aside_are_told():
     _, (note,) = one({"sdtype": "datetime", "datetime_format": "%d %b %Y"})
     assert "%d %b %Y" in note
-    plain = {"sequence_key": "x", "columns": {"x": {"sdtype": "id"}}, "relationships": [{"parent_table_name": "p"}]}
+    plain = facts_of(x={"sdtype": "id"}) | {"sequence_key": "x", "relationships": [{"parent_table_name": "p"}]}
     message = " ".join(sdv_metadata.from_sdv(plain).notes)
     assert "`max_rows=`" in message
     assert "relationships" in message
@@ -88,7 +89,7 @@ def test_dates_that_are_not_read_and_parts_left_aside_are_told():
 
 def test_all_versions_of_one_table_give_one_schema():
     single = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "id", "columns": COLUMNS}
-    several = {**METADATA, "tables": {**METADATA["tables"], "other": {"columns": {"a": {"sdtype": "id"}}}}}
+    several = {**METADATA, "tables": {**METADATA["tables"], "other": facts_of(a={"sdtype": "id"})}}
     results = [
         sdv_metadata.from_sdv(METADATA),
         sdv_metadata.from_sdv(single),
@@ -101,12 +102,12 @@ def test_all_versions_of_one_table_give_one_schema():
 FAULTS = [
     ([], InputError, "JSON object"),
     ({}, InputError, "no columns"),
-    ({"columns": {"x": {}}}, InputError, "column x has no sdtype"),
-    ({"columns": {"x": "id"}}, InputError, "column x has no sdtype"),
+    (facts_of(x={}), InputError, "column x has no sdtype"),
+    (facts_of(x="id"), InputError, "column x has no sdtype"),
     ({"tables": {}}, InputError, "at least one"),
     ({"tables": {"a": {}, "b": {}}}, InputError, "`table_name=`: a, b"),
     ({"METADATA_SPEC_VERSION": "V9", "columns": COLUMNS}, InputError, "V1"),
-    ({"columns": {"x": {"sdtype": "categorical", "order": [3, "3.0"]}}}, InputError, "listed twice"),
+    (facts_of(x={"sdtype": "categorical", "order": [3, "3.0"]}), InputError, "listed twice"),
 ]
 
 
@@ -146,28 +147,21 @@ def test_the_small_schema_comes_back_by_kind():
 
 
 def test_only_true_and_false_are_boolean_to_sdv():
-    schema = parse(
-        {
-            "columns": {
-                "a": {"type": "boolean", "categories": ["True", "False"]},
-                "b": {"type": "boolean", "categories": ["no", "yes"]},
-            }
-        }
-    )
+    schema = parse(facts_of(a=binary("True", "False"), b=binary("no", "yes")))
     columns = sdv_metadata.to_sdv(schema, table_name="t")["tables"]["t"]["columns"]
     assert (columns["a"], columns["b"]) == ({"sdtype": "boolean"}, {"sdtype": "categorical"})
 
 
 KEYS = [
-    ({"a": {"type": "identifier"}}, {}, "a"),
-    ({"a": {"type": "identifier"}, "b": {"type": "identifier"}}, {}, None),
-    ({"a": {"type": "identifier"}}, {"unit": "a", "max_rows": 3}, None),
+    ({"a": ID}, {}, "a"),
+    ({"a": ID, "b": ID}, {}, None),
+    ({"a": ID}, {"unit": "a", "max_rows": 3}, None),
 ]
 
 
 @pytest.mark.parametrize(("columns", "more", "key"), KEYS)
 def test_the_primary_key_is_the_one_identifier_that_names_a_row(columns, more, key):
-    schema = parse({"columns": {**columns, "n": {"type": "integer", "min": 0, "max": 1}}, **more})
+    schema = parse({"columns": {**columns, "n": number(0, 1)}, **more})
     assert sdv_metadata.to_sdv(schema)["tables"]["table"].get("primary_key") == key
 
 
@@ -208,7 +202,7 @@ def test_import_without_a_table_says_what_is_still_absent(command, tmp_path):
 def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command, small, tmp_path):
     out = tmp_path / "s.json"
     code, _, stderr = command(
-        "schema", "import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?"
+        "schema import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?"
     )
     assert code == 0, stderr
     schema = load(out)
@@ -226,15 +220,15 @@ def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command,
 
 
 def test_columns_the_metadata_leave_out_are_left_out(command, small, tmp_path):
-    file = write(tmp_path, {"columns": {"age": {"sdtype": "numerical"}, "seen": {"sdtype": "datetime"}}})
+    file = write(tmp_path, facts_of(age={"sdtype": "numerical"}, seen={"sdtype": "datetime"}))
     assert command("schema", "import", file, "--out", tmp_path / "s.json", "--table", small[0])[0] == 0
     assert list(load(tmp_path / "s.json").columns) == ["age", "seen"]
 
 
 MISFITS = [
-    ({"columns": {"sex": {"sdtype": "numerical"}}}, "column sex: the metadata say numerical"),
-    ({"columns": {"sex": {"sdtype": "datetime"}}}, "sex"),
-    ({"columns": {"height": {"sdtype": "numerical"}}}, "height"),
+    (facts_of(sex={"sdtype": "numerical"}), "column sex: the metadata say numerical"),
+    (facts_of(sex={"sdtype": "datetime"}), "sex"),
+    (facts_of(height={"sdtype": "numerical"}), "height"),
 ]
 
 
@@ -249,10 +243,8 @@ def test_metadata_that_do_not_fit_the_table_are_refused(command, small, tmp_path
 
 
 def test_rows_decide_whether_numbers_are_whole():
-    stated = sdv_metadata.from_sdv(
-        {"columns": {"n": {"sdtype": "numerical", "computer_representation": "Int8"}}}
-    ).schema
-    drafted = parse({"columns": {"n": {"type": "float", "min": 0, "max": 1, "decimals": 2, "source": "unconfirmed"}}})
+    stated = sdv_metadata.from_sdv(facts_of(n={"sdtype": "numerical", "computer_representation": "Int8"})).schema
+    drafted = parse(facts_of(n=number(0, 1, decimals=2, source="unconfirmed")))
     result = sdv_metadata.merge(stated, drafted)
     assert result.schema.columns["n"] == drafted.columns["n"]
     assert result.notes == ["n: integer in the metadata, float by its rows"]
@@ -280,18 +272,7 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
     options = ("--table", table, "--missing", "?", "--assume-public")
     assert command("schema", "import", metadata, "--out", schema, *options)[0] == 0
     code, _, stderr = command(
-        "run",
-        table,
-        "--schema",
-        schema,
-        "--epsilon",
-        1,
-        "--method",
-        "independent",
-        "--num-rows",
-        20,
-        "--out",
-        tmp_path / "out",
+        f"run {table} --schema {schema} --epsilon 1 --method independent --num-rows 20 --out {tmp_path}/out"
     )
     assert code == 0, stderr
 

@@ -18,6 +18,7 @@ from synth.report.bundle import bundle as make
 from synth.schema import codec, csv_injection
 from synth.sources.formats import files
 from tests.conftest import small_frame
+from tests.made import ran
 
 ODD = ["=1+1", "'=1+1", "''=1+1", "@SUM(A1)", "+cmd", "-2", "+3", "-x", "'quoted'", "\uff1dA1", "plain"]
 SCHEMA = {
@@ -105,13 +106,11 @@ def released(tmp_path_factory):
     }
     (place / "s.json").write_text(json.dumps(schema))
     frame.to_csv(place / "t.csv", index=False)
-    synth.run(
+    ran(
         place / "t.csv",
-        schema=synth.Schema.load(place / "s.json"),
+        synth.Schema.load(place / "s.json"),
         epsilon=5.0,
-        delta=1e-5,
         method="independent",
-        dataset="d",
         out=place / "out",
         ledger=place / "l.sqlite",
         seed=1,
@@ -135,9 +134,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
 
 
 def test_the_switch_leaves_text_as_it_is(command, released, tmp_path):
-    code, _, stderr = command(
-        "run", "--from-release", released / "out", "--out", tmp_path / "raw", "--raw-text", "--seed", 1
-    )
+    code, _, stderr = command(f"run --from-release {released}/out --out {tmp_path}/raw --raw-text --seed 1")
     assert code == 0, stderr
     assert (tmp_path / "raw" / "synthetic.csv").read_text().startswith("=r,")
     assert json.loads((tmp_path / "raw" / "card.json").read_text())["csv_text"].startswith("raw")

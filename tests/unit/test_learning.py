@@ -10,6 +10,7 @@ import synth
 from synth.pipeline.learn_schema import fineness, grids, lacking
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 KINDS = {"target": "ill", "columns": {n: {"type": c["type"]} for n, c in SMALL["columns"].items()}}
 KINDS["columns"]["region"]["missing"] = ["?"]
@@ -56,7 +57,7 @@ def test_the_price_stands_in_the_schema_and_in_the_ledger():
 
 def test_a_run_with_a_learnt_schema_adds_its_price_to_the_card():
     schema = learnt(rows=2000)
-    card = synth.run(small_frame(2000), schema=schema, epsilon=1.0, delta=1e-5, method="independent", dataset="d").card
+    card = ran(small_frame(2000), schema, method="independent").card
     assert card["epsilon"] == 4.0
     assert card["delta"] == pytest.approx(1.1e-5)
     assert card["of_which_schema"]["epsilon"] == 3.0
@@ -65,16 +66,7 @@ def test_a_run_with_a_learnt_schema_adds_its_price_to_the_card():
 
 
 def test_learning_within_a_run_is_within_its_epsilon(tmp_path):
-    result = synth.run(
-        small_frame(5000),
-        schema=kinds(),
-        epsilon=3.0,
-        delta=1e-5,
-        method="independent",
-        dataset="d",
-        learn_share=0.2,
-        out=tmp_path / "o",
-    )
+    result = ran(small_frame(5000), kinds(), epsilon=3.0, method="independent", learn_share=0.2, out=tmp_path / "o")
     assert result.card["epsilon"] == 3.0
     assert 2.5 < result.epsilon_derived <= 3.0
     assert Ledger().summary("d")[0].epsilon == 3.0
@@ -110,7 +102,7 @@ def test_almost_no_rows_still_make_a_schema(rows):
 
 def test_missing_facts_are_refused_unless_learning_is_asked_for():
     with pytest.raises(synth.InputError, match="`learn_share="):
-        synth.run(small_frame(50), schema=kinds(), epsilon=1.0, delta=1e-5, dataset="d")
+        ran(small_frame(50), kinds())
     with pytest.raises(synth.InputError, match="every fact already"):
         synth.learn_schema(small_frame(50), schema=synth.Schema.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d")
     assert Ledger().entries() == []
@@ -119,7 +111,7 @@ def test_missing_facts_are_refused_unless_learning_is_asked_for():
 def test_a_learnt_schema_keeps_to_its_relation():
     schema = learnt(rows=300)
     with pytest.raises(synth.UsageError, match="add_remove"):
-        synth.run(small_frame(300), schema=schema, epsilon=1.0, delta=1e-5, dataset="d", relation="replace_one")
+        ran(small_frame(300), schema, relation="replace_one")
 
 
 def test_the_grid_does_not_depend_on_the_rows():
@@ -154,28 +146,13 @@ def test_negative_and_huge_numbers_get_bounds():
 def test_the_command_writes_a_schema_that_runs(command, small, tmp_path):
     start, out = tmp_path / "kinds.json", tmp_path / "learnt.json"
     start.write_text(json.dumps(KINDS))
-    code, said, stderr = command(
-        "schema", "learn", small[0], "--schema", start, "--epsilon", "2", "--out", out, "--json"
-    )
+    code, said, stderr = command(f"schema learn {small[0]} --schema {start} --epsilon 2 --out {out} --json")
     assert code == 0, stderr
     assert json.loads(said)["epsilon_spent"] == 2.0
-    code, _, stderr = command(
-        "run", small[0], "--schema", out, "--epsilon", "1", "--method", "independent", "--out", tmp_path / "o"
-    )
+    code, _, stderr = command(f"run {small[0]} --schema {out} --epsilon 1 --method independent --out {tmp_path}/o")
     assert code == 0, stderr
     code, _, stderr = command(
-        "run",
-        small[0],
-        "--schema",
-        start,
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--learn-share",
-        "0.2",
-        "--out",
-        tmp_path / "p",
+        f"run {small[0]} --schema {start} --epsilon 1 --method independent --learn-share 0.2 --out {tmp_path}/p"
     )
     assert code == 0, stderr
 
@@ -183,8 +160,6 @@ def test_the_command_writes_a_schema_that_runs(command, small, tmp_path):
 def test_an_output_that_cannot_be_written_costs_nothing(command, small, tmp_path):
     start = tmp_path / "kinds.json"
     start.write_text(json.dumps(KINDS))
-    code, _, _ = command(
-        "schema", "learn", small[0], "--schema", start, "--epsilon", "2", "--out", tmp_path / "no" / "s"
-    )
+    code, _, _ = command(f"schema learn {small[0]} --schema {start} --epsilon 2 --out {tmp_path}/no/s")
     assert code == 2
     assert Ledger().entries() == []

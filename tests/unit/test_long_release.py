@@ -19,6 +19,7 @@ from synth.questions import Bins, Block, Encoding, Slices
 from synth.release import folder as bundle
 from synth.release import safetensors_stream, store
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 WIDTH, ROWS = 64, 60_000
 WHOLE = 8 * WIDTH * ROWS  # bytes of the release
@@ -93,12 +94,10 @@ def test_a_release_thirty_times_as_long_as_memory_is_told_written_and_read(tmp_p
 def released(folder, **options):
     """A run with a slice for each record of a table that is long beside the memory of these tests."""
     asked = {"method": "slicing", "relation": "zero_out", "options": {"groups": "records", **options}}
-    return synth.run(
+    return ran(
         small_frame(2000),
-        schema=synth.Schema.parse(SMALL),
+        SMALL,
         epsilon=4.0,
-        delta=1e-5,
-        dataset="d",
         num_rows=200,
         seed=1,
         out=folder,

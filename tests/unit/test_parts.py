@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import synth
 from synth.errors import InputError, UsageError
 from synth.pipeline import draw_rows, sample_parts
 from synth.pipeline.sample import sample_to
 from synth.release import folder
 from synth.schema import codec
 from tests.conftest import SMALL, small_frame
+from tests.made import ID, a_schema, codes, dated, number, ran
 
 ROWS, PART = 1_000, 300
 
@@ -26,17 +26,7 @@ ROWS, PART = 1_000, 300
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     place = tmp_path_factory.mktemp("parts")
-    synth.run(
-        small_frame(300),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        method="independent",
-        dataset="d",
-        out=place / "out",
-        ledger=place / "ledger.sqlite",
-        num_rows=20,
-    )
+    ran(small_frame(300), SMALL, method="independent", out=place / "out", ledger=place / "ledger.sqlite", num_rows=20)
     return place / "out"
 
 
@@ -191,22 +181,12 @@ def test_a_helper_that_fails_is_told_in_one_line(model, tmp_path):
         sample_parts._draw_side_by_side(Path(model), tmp_path / "gone", [[0]])
 
 
-MANY_KINDS = synth.Schema.parse(
-    {
-        "columns": {
-            "ID": {"type": "identifier"},
-            "SEX": {"type": "categorical", "categories": ["f", "m", 'é"x'], "missing": ["?"], "source": "declared"},
-            "AGE": {"type": "integer", "min": -3, "max": 99, "missing": ["9999", "none"], "source": "declared"},
-            "PAY": {"type": "float", "min": 0, "max": 9, "decimals": 2, "missing": ["-"], "source": "declared"},
-            "DAY": {
-                "type": "datetime",
-                "min": "2020-01-01",
-                "max": "2020-12-31",
-                "missing": ["?"],
-                "source": "declared",
-            },
-        }
-    }
+MANY_KINDS = a_schema(
+    ID=ID,
+    SEX=codes("f", "m", 'é"x', missing=["?"], source="declared"),
+    AGE=number(-3, 99, missing=["9999", "none"], source="declared"),
+    PAY=number(0, 9, decimals=2, missing=["-"], source="declared"),
+    DAY=dated("2020-01-01", "2020-12-31", missing=["?"], source="declared"),
 )
 
 

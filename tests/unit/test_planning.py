@@ -6,6 +6,7 @@ import pytest
 import synth
 from synth.release import folder
 from tests.conftest import SMALL, as_text, small_frame
+from tests.made import ran
 
 SCHEMA = synth.Schema.parse(SMALL)
 
@@ -15,17 +16,7 @@ SCHEMA = synth.Schema.parse(SMALL)
 def test_planned_noise_is_the_runs_noise(method, relation, tmp_path):
     """One-way tables adapt to nothing, so their noise is forecast exactly."""
     plan = synth.plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=method, relation=relation)
-    synth.run(
-        small_frame(),
-        schema=SCHEMA,
-        epsilon=1.0,
-        delta=1e-5,
-        method=method,
-        relation=relation,
-        dataset="d",
-        out=tmp_path,
-        num_rows=10,
-    )
+    ran(small_frame(), SCHEMA, method=method, relation=relation, out=tmp_path, num_rows=10)
     first = folder.load_release(tmp_path).releases[0]
     sigmas = [m.sigma for m in first.question.marginals]
     assert plan.steps[0].sigma_least == pytest.approx(min(sigmas))
@@ -43,7 +34,7 @@ def test_forecast_error_of_one_way_tables_is_about_what_a_run_makes():
     """Mean total variation between noisy and true one-way shares, within a factor of two of the forecast."""
     frame = small_frame(4000)
     plan = synth.plan(SCHEMA, rows=4000, epsilon=1.0, delta=1e-5, method="independent")
-    table = synth.run(frame, schema=SCHEMA, epsilon=1.0, delta=1e-5, method="independent", dataset="d")
+    table = ran(frame, SCHEMA, method="independent")
     errors = []
     for column in ("age", "sex", "region", "ill"):
         real = frame[column].str.replace(".0", "").value_counts(normalize=True)

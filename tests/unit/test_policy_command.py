@@ -145,18 +145,7 @@ def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
     jobs = [synth.app_api.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
     for job in reversed(jobs):
         code, _, stderr = command(
-            "run",
-            table,
-            "--schema",
-            schema,
-            "--method",
-            "independent",
-            "--epsilon",
-            "1",
-            "--out",
-            job.path / "release",
-            "--job",
-            job.path,
+            f"run {table} --schema {schema} --method independent --epsilon 1 --out {job.path}/release --job {job.path}"
         )
         assert code == 0, stderr
     lines = [Ledger().charge(job.run) for job in jobs]

@@ -137,7 +137,7 @@ def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folde
     """One child at most and an order beside it: no event follows another."""
     out, release = tmp_path / "s.json", tmp_path / "r"
     code, _, stderr = command(
-        "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=1", "--assume-public"
+        f"schema init {folder} --out {out} --public clinics --most-children stays=1 --assume-public"
     )
     assert code == 0, stderr
     plain = drafted(out)
@@ -181,19 +181,8 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     code, _, stderr = command("schema", "check", out)
     assert (code, "left open by the draft" in stderr) == (2, True), stderr
     code, _, stderr = command(
-        "schema",
-        "init",
-        folder,
-        "--out",
-        out,
-        "--root",
-        "patients",
-        "--public",
-        "clinics",
-        "--key",
-        "stays.who=patients.patient_id",
-        "--most-children",
-        "stays=3",
+        f"schema init {folder} --out {out} --root patients --public clinics --key "
+        "stays.who=patients.patient_id --most-children stays=3"
     )
     assert code == 0, stderr
     assert drafted(out)["keys"][0]["columns"] == ["who"]
@@ -220,9 +209,7 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     frames = tables()
     jobs = ["the only king", *(f"job {i % 10}" for i in range(len(frames["stays"]) - 1))]
     frames["stays"].assign(job=jobs).to_csv(folder / "stays.csv", index=False)
-    code, said, stderr = command(
-        "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=3"
-    )
+    code, said, stderr = command(f"schema init {folder} --out {out} --public clinics --most-children stays=3")
     assert code == 0, stderr
     assert "job: long lists" in said + stderr
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "r"]

@@ -8,28 +8,25 @@ import pytest
 from synth.errors import InputError
 from synth.schema import dataset as datasets
 from synth.schema import sdv_metadata
+from tests.made import facts_of
 
 METADATA = {
     "METADATA_SPEC_VERSION": "V1",
     "tables": {
-        "homes": {
-            "primary_key": ["state", "number"],
-            "columns": {
-                "state": {"sdtype": "categorical"},
-                "number": {"sdtype": "id"},
-                "rooms": {"sdtype": "numerical", "computer_representation": "Int64"},
-            },
-        },
-        "people": {
-            "primary_key": "pid",
-            "columns": {
-                "pid": {"sdtype": "id"},
-                "st": {"sdtype": "categorical"},
-                "home": {"sdtype": "id"},
-                "mail": {"sdtype": "email"},
-                "sex": {"sdtype": "categorical"},
-            },
-        },
+        "homes": facts_of(
+            state={"sdtype": "categorical"},
+            number={"sdtype": "id"},
+            rooms={"sdtype": "numerical", "computer_representation": "Int64"},
+        )
+        | {"primary_key": ["state", "number"]},
+        "people": facts_of(
+            pid={"sdtype": "id"},
+            st={"sdtype": "categorical"},
+            home={"sdtype": "id"},
+            mail={"sdtype": "email"},
+            sex={"sdtype": "categorical"},
+        )
+        | {"primary_key": "pid"},
     },
     "relationships": [
         {
@@ -97,9 +94,7 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     result = datasets.load(out)
     assert (result.tables["homes"].columns["rooms"].min, result.tables["homes"].columns["rooms"].max) == (3, 5)
     assert "more" not in result.tables["people"].columns
-    code, _, stderr = command(
-        "run", folder, "--schema", out, "--epsilon", "8", "--out", tmp_path / "r", "--num-rows", "40"
-    )
+    code, _, stderr = command(f"run {folder} --schema {out} --epsilon 8 --out {tmp_path}/r --num-rows 40")
     assert code == 0, stderr
     made = {n: pd.read_csv(tmp_path / "r" / f"{n}.csv") for n in ("homes", "people")}
     pairs = set(zip(made["homes"].state, made["homes"].number, strict=True))

@@ -12,20 +12,14 @@ from synth.errors import InputError, UsageError
 from synth.pipeline.learn_schema import lacking
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
+from tests.made import ID, facts_of, number
 
 PATIENTS = 4000
 SCHEMA = {
     "dataset": "clinic",
     "tables": {
-        "patients": {"columns": {"pid": {"type": "identifier"}, "sex": {"type": "categorical"}}},
-        "stays": {
-            "columns": {
-                "pid": {"type": "identifier"},
-                "ward": {"type": "categorical"},
-                "day": {"type": "datetime"},
-                "nights": {"type": "integer"},
-            }
-        },
+        "patients": facts_of(pid=ID, sex={"type": "categorical"}),
+        "stays": facts_of(pid=ID, ward={"type": "categorical"}, day={"type": "datetime"}, nights={"type": "integer"}),
     },
     "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 12, "order": "day"}],
 }
@@ -130,9 +124,7 @@ def test_the_command_learns_of_a_folder_and_what_nobody_confirmed(command, tmp_p
     assert code == 0, stderr
     assert json.loads(said)["learnt"] == ["stays.nights"]
     assert synth.app_api.load_related(out).tables["stays"].columns["nights"].source == "private"
-    code, _, stderr = command(
-        "run", place, "--schema", out, "--epsilon", "1", "--method", "independent", "--out", tmp_path / "o"
-    )
+    code, _, stderr = command(f"run {place} --schema {out} --epsilon 1 --method independent --out {tmp_path}/o")
     assert code == 0, stderr
 
 
@@ -204,9 +196,9 @@ RARE = {"kind": "impossible", "rows": {"ward": "SENTINEL", "nights": "0..1"}}
 
 @pytest.mark.parametrize("of", ["tables", "persons"])
 def test_a_rule_about_a_value_too_rare_to_be_learnt_ends_no_run(of):
-    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], "nights": {"type": "integer", "min": 0, "max": 40}})
+    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], "nights": number(0, 40)})
     plain["tables"]["stays"]["constraints"] = [RARE]
-    one = {**PERSONS, "columns": {**PERSONS["columns"], "nights": {"type": "integer", "min": 0, "max": 40}}}
+    one = {**PERSONS, "columns": {**PERSONS["columns"], "nights": number(0, 40)}}
     facts = schema(plain) if of == "tables" else synth.Schema.parse({**one, "constraints": [RARE]}, complete=False)
     made = tables() if of == "tables" else tables()["stays"].merge(tables()["patients"])
     run = synth.run(made, schema=facts, epsilon=3.0, learn_share=0.2, **FAST)
@@ -216,7 +208,7 @@ def test_a_rule_about_a_value_too_rare_to_be_learnt_ends_no_run(of):
 @pytest.mark.parametrize("of", ["tables", "persons"])
 def test_a_rule_that_cannot_be_kept_is_refused_before_the_spend_also_where_facts_are_learnt(of):
     wrong = {"kind": "impossible", "rows": {"nights": "0..1", "times": "no number"}}
-    numbers = {n: {"type": "integer", "min": 0, "max": 40} for n in ("nights", "times")}
+    numbers = {n: number(0, 40) for n in ("nights", "times")}
     plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], **numbers})
     plain["tables"]["stays"]["constraints"] = [wrong]
     one = {**PERSONS, "columns": {**PERSONS["columns"], **numbers}, "constraints": [wrong]}
@@ -250,18 +242,9 @@ def test_learnt_facts_keep_to_their_unit_and_are_not_learnt_twice_within_a_run()
         synth.run(made, schema=schema(), epsilon=1.0, **FAST)
 
 
-PERSONS = {
-    "unit": "pid",
-    "max_rows": 12,
-    "order": "day",
-    "dataset": "stays",
-    "columns": {
-        "pid": {"type": "identifier"},
-        "sex": {"type": "categorical", "of": "unit"},
-        "ward": {"type": "categorical"},
-        "day": {"type": "datetime"},
-    },
-}
+PERSONS = facts_of(
+    pid=ID, sex={"type": "categorical", "of": "unit"}, ward={"type": "categorical"}, day={"type": "datetime"}
+) | {"unit": "pid", "max_rows": 12, "order": "day", "dataset": "stays"}
 
 
 def persons():

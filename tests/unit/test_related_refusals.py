@@ -7,20 +7,16 @@ from pathlib import Path
 import pytest
 
 import synth
+from tests.made import ID, codes, facts_of
 
-KEY = {"type": "identifier"}
-WARD = {"type": "categorical", "categories": ["a", "b"]}
+KEY = ID
+WARD = codes("a", "b")
 TWO = {
     "dataset": "clinic",
-    "tables": {"patients": {"columns": {"pid": KEY, "sex": WARD}}, "stays": {"columns": {"pid": KEY, "ward": WARD}}},
+    "tables": {"patients": facts_of(pid=KEY, sex=WARD), "stays": facts_of(pid=KEY, ward=WARD)},
     "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 2}],
 }
-ONE = {
-    "dataset": "stays",
-    "unit": "pid",
-    "max_rows": 2,
-    "columns": {"pid": KEY, "sex": {**WARD, "of": "unit"}, "ward": WARD},
-}
+ONE = facts_of(pid=KEY, sex={**WARD, "of": "unit"}, ward=WARD) | {"dataset": "stays", "unit": "pid", "max_rows": 2}
 SAYS = r"related tables|several tables|one table whose rows stand alone|belong together|single table|persons keep"
 pytestmark = pytest.mark.xdist_group("related refusals")
 

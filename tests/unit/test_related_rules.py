@@ -12,32 +12,24 @@ from synth.errors import InputError
 from synth.generators.core.related_model import DrawnTable
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema import dataset as datasets
+from tests.made import ID, codes, dated, facts_of, number
 
-KEY = {"type": "identifier"}
-REGION = {"type": "categorical", "categories": ["n", "s"]}
-DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}
+KEY = ID
+REGION = codes("n", "s")
+DAY = dated("2020-01-01", "2020-12-31")
 PLAIN = {
     "dataset": "bank",
     "tables": {
-        "accounts": {
-            "columns": {
-                "id": KEY,
-                "region": REGION,
-                "opened": DAY,
-                "closed": {**DAY, "nullable": True},
-                "orders": {"type": "integer", "min": 0, "max": 9},
-                "total": {"type": "float", "min": 0, "max": 400, "decimals": 1},
-            },
-            "constraints": [{"kind": "order", "low": "opened", "high": "closed"}],
-        },
-        "orders": {
-            "columns": {
-                "id": KEY,
-                "region": REGION,
-                "day": DAY,
-                "amount": {"type": "float", "min": 0, "max": 99.9, "decimals": 1, "nullable": True},
-            }
-        },
+        "accounts": facts_of(
+            id=KEY,
+            region=REGION,
+            opened=DAY,
+            closed={**DAY, "nullable": True},
+            orders=number(0, 9),
+            total=number(0, 400, decimals=1),
+        )
+        | {"constraints": [{"kind": "order", "low": "opened", "high": "closed"}]},
+        "orders": facts_of(id=KEY, region=REGION, day=DAY, amount=number(0, 99.9, decimals=1, nullable=True)),
     },
     "keys": [{"parent": "accounts", "child": "orders", "columns": ["id"], "most_children": 4, "order": "day"}],
     "constraints": [

@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.noise import SeededNoise
 from synth.release import folder as bundle
@@ -22,6 +21,7 @@ from synth.release.card import limits
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.small_release import paid, small_release  # noqa: F401
 
 PARTS = {
@@ -151,15 +151,7 @@ def test_what_must_not_leave_stays(copied, tmp_path, name):
 
 def test_seeded_noise_never_leaves(tmp_path):
     small_frame(200).to_csv(tmp_path / "real.csv", index=False)
-    synth.run(
-        tmp_path / "real.csv",
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        out=tmp_path / "out",
-        noise=SeededNoise(0),
-        dataset="d",
-    )
+    ran(tmp_path / "real.csv", SMALL, out=tmp_path / "out", noise=SeededNoise(0))
     with pytest.raises(InputError, match="seeded noise"):
         release_bundle.bundle(tmp_path / "out", tmp_path / "r.zip")
 
@@ -211,16 +203,8 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
     made = tmp_path / "made"
     made.mkdir()
     code, out, stderr = command(
-        "run",
-        tmp_path / "real.csv",
-        "--schema",
-        tmp_path / "schema.json",
-        "--epsilon",
-        "5",
-        "--out",
-        made / "out",
-        "--job",
-        own_state / "jobs" / "one",
+        f"run {tmp_path}/real.csv --schema {tmp_path}/schema.json --epsilon 5 --out {made}/out --job "
+        f"{own_state}/jobs/one"
     )
     assert code == 0, stderr
     (made / "log.txt").write_text(out + stderr)

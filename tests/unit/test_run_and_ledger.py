@@ -48,7 +48,7 @@ def test_a_smaller_run_still_fits(command, small, tmp_path):
     table, schema = small
     for i in range(3):
         code, _, stderr = command(
-            "run", table, "--schema", schema, "--method", "independent", "--epsilon", "0.1", "--out", tmp_path / str(i)
+            f"run {table} --schema {schema} --method independent --epsilon 0.1 --out", tmp_path / str(i)
         )
         assert code == 0, stderr
     assert Ledger().summary()[0].remaining_epsilon == 0.0
@@ -164,25 +164,14 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
     command(*arguments(small, tmp_path / "o"))
     spent = Ledger().summary()[0]
     release = tmp_path / "o" / "release.json"
-    code, said, stderr = command(
-        "run", "--from-release", release, "--out", tmp_path / "again", "--num-rows", "40", "--json"
-    )
+    code, said, stderr = command(f"run --from-release {release} --out {tmp_path}/again --num-rows 40 --json")
     assert code == 0, stderr
     assert json.loads(said)["epsilon_spent"] == 0.0
     card = json.loads((tmp_path / "again" / "card.json").read_text())
     assert (card["epsilon"], card["refitted"]) == (1.0, True)
     code, said, stderr = command(
-        "sample",
-        tmp_path / "o" / "model.json",
-        "--num-rows",
-        "30",
-        "--where",
-        "sex=f",
-        "--where",
-        "age=20..40",
-        "--out",
-        tmp_path / "more.parquet",
-        "--json",
+        f"sample {tmp_path}/o/model.json --num-rows 30 --where sex=f --where age=20..40 --out "
+        f"{tmp_path}/more.parquet --json"
     )
     assert code == 0, stderr
     frame = synth.sample(tmp_path / "o", num_rows=10, where={"ill": "yes"})[0]

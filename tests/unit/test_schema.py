@@ -6,17 +6,18 @@ import pytest
 
 from synth.errors import InputError
 from synth.schema.table import Column, canonical, load, parse
+from tests.made import ID, binary, codes, dated, facts_of, number
 
 SIZES = [
-    ({"type": "categorical", "categories": ["a", "b"], "missing": ["?", "N"]}, 2, 4),
-    ({"type": "boolean", "categories": ["no", "yes"], "nullable": True}, 2, 3),
-    ({"type": "integer", "min": -5, "max": 5}, 11, 11),
+    (codes("a", "b", missing=["?", "N"]), 2, 4),
+    (binary("no", "yes", nullable=True), 2, 3),
+    (number(-5, 5), 11, 11),
     ({"type": "integer", "min": 0, "max": 100, "resolution": 10}, 11, 11),
-    ({"type": "float", "min": 0, "max": 1, "decimals": 1}, 11, 11),
-    ({"type": "float", "min": -0.5, "max": 0.5, "resolution": 0.25}, 5, 5),
-    ({"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}, 366, 366),
-    ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02", "resolution": "hour"}, 25, 25),
-    ({"type": "identifier"}, 0, 0),
+    (number(0, 1, decimals=1), 11, 11),
+    (number(-0.5, 0.5, resolution=0.25), 5, 5),
+    (dated("2020-01-01", "2020-12-31"), 366, 366),
+    (dated("2020-01-01", "2020-01-02", resolution="hour"), 25, 25),
+    (ID, 0, 0),
 ]
 
 
@@ -27,15 +28,9 @@ def test_positions_follow_from_the_facts(facts, size, cells):
 
 
 def test_absent_facts_are_left_out_and_never_null(tmp_path):
-    plain = {
-        "target": "b",
-        "columns": {
-            "a": {"type": "integer", "min": 0, "max": 9},
-            "b": {"type": "boolean", "categories": ["n", "y"], "missing": ["?"], "source": "public"},
-        },
-    }
+    plain = facts_of(a=number(0, 9), b=binary("n", "y", missing=["?"], source="public")) | {"target": "b"}
     written = json.loads(parse(plain).to_json())
-    assert written["columns"]["a"] == {"type": "integer", "min": 0, "max": 9, "source": "declared"}
+    assert written["columns"]["a"] == number(0, 9, source="declared")
     assert written["columns"]["b"] == plain["columns"]["b"]
     assert "null" not in json.dumps(written)
     file = tmp_path / "s.json"
@@ -45,12 +40,12 @@ def test_absent_facts_are_left_out_and_never_null(tmp_path):
 
 def test_columns_keep_their_order():
     names = ["z", "a", "m"]
-    schema = parse({"columns": {n: {"type": "identifier"} for n in names}})
+    schema = parse({"columns": dict.fromkeys(names, ID)})
     assert list(json.loads(schema.to_json())["columns"]) == names
 
 
 def test_numbers_may_stand_for_categories():
-    column = parse({"columns": {"a": {"type": "ordinal", "categories": [1, 2, 3]}}}).columns["a"]
+    column = parse(facts_of(a={"type": "ordinal", "categories": [1, 2, 3]})).columns["a"]
     assert column.categories == ("1", "2", "3")
 
 
@@ -65,14 +60,7 @@ def test_canonical_text_keeps_them_apart(text, other):
 
 
 def test_only_drafted_facts_are_unconfirmed_and_can_be_vouched_for():
-    schema = parse(
-        {
-            "columns": {
-                "a": {"type": "integer", "min": 0, "max": 9, "source": "unconfirmed"},
-                "b": {"type": "integer", "min": 0, "max": 9},
-            }
-        }
-    )
+    schema = parse(facts_of(a=number(0, 9, source="unconfirmed"), b=number(0, 9)))
     assert schema.unconfirmed() == {"a": ["type", "min", "max"]}
     sure = schema.assume_public()
     assert sure.unconfirmed() == {}
@@ -82,38 +70,36 @@ def test_only_drafted_facts_are_unconfirmed_and_can_be_vouched_for():
 @pytest.mark.parametrize("target", ["nobody", "key"])
 def test_a_target_must_be_a_measured_column(target):
     with pytest.raises(InputError, match=target):
-        parse(
-            {"target": target, "columns": {"key": {"type": "identifier"}, "a": {"type": "integer", "min": 0, "max": 1}}}
-        )
+        parse(facts_of(key=ID, a=number(0, 1)) | {"target": target})
 
 
 @pytest.mark.parametrize("stated", [{"weights": ["w"]}, {"role": "weight"}])
 def test_a_weight_that_is_stated_elsewhere_is_refused_with_the_way_out(stated):
     """A schema that asks for a weight must not be taken for one that gets it."""
-    plain = {"columns": {"w": {"type": "float", "min": 0, "max": 9}}}
+    plain = facts_of(w={"type": "float", "min": 0, "max": 9})
     with pytest.raises(InputError, match=r'"weight", beside "columns"'):
-        parse({**plain, **stated} if "role" not in stated else {"columns": {"w": {**plain["columns"]["w"], **stated}}})
+        parse({**plain, **stated} if "role" not in stated else facts_of(w={**plain["columns"]["w"], **stated}))
 
 
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        ({"type": "integer", "min": -1, "max": 9}, "its min must be 0 or more"),
+        (number(-1, 9), "its min must be 0 or more"),
         ({"type": "float", "min": 0, "max": 0}, "its max above 0"),
         ({"type": "integer", "source": "private"}, "cannot learn them"),
-        ({"type": "categorical", "categories": ["1", "2"]}, "an integer or float"),
-        ({"type": "identifier"}, "an integer or float"),
-        ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "an integer or float"),
+        (codes("1", "2"), "an integer or float"),
+        (ID, "an integer or float"),
+        (dated("2020-01-01", "2020-01-02"), "an integer or float"),
     ],
 )
 def test_a_weight_is_a_number_whose_bounds_somebody_vouches_for(column, words):
-    plain = {"weight": "w", "columns": {"w": column, "a": {"type": "boolean", "categories": ["0", "1"]}}}
+    plain = facts_of(w=column, a=binary("0", "1")) | {"weight": "w"}
     with pytest.raises(InputError, match=words):
         parse(plain, complete=False)
 
 
 def test_a_weight_is_kept_and_stays_a_measured_column():
-    plain = {"weight": "w", "columns": {"w": {"type": "integer", "min": 0, "max": 9}}}
+    plain = facts_of(w=number(0, 9)) | {"weight": "w"}
     schema = parse(plain)
     assert "w" in schema.measured()
     assert parse(json.loads(schema.to_json())) == schema

@@ -116,19 +116,8 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     out, paid, page = tmp_path / "release", tmp_path / "paid.json", tmp_path / "report.html"
     synth.run(table, schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
     code, said, error = command(
-        "statistics",
-        table,
-        "--schema",
-        schema,
-        "--epsilon",
-        3,
-        "--dataset",
-        "d",
-        "--ask",
-        "mean:age,count:sex,weight:sex",
-        "--out",
-        paid,
-        "--assume-public",
+        f"statistics {table} --schema {schema} --epsilon 3 --dataset d --ask mean:age,count:sex,weight:sex "
+        f"--out {paid} --assume-public"
     )
     assert code == 0, error
     assert "mean:age: " in said

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-import synth
 from synth.errors import InputError
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.release import folder as bundle
 from synth.release import store
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +22,7 @@ def made(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("made")
     os.environ["SYNTH_LEDGER"] = str(folder / "ledger.sqlite")
-    synth.run(
-        small_frame(300),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        method="independent",
-        dataset="d",
-        out=folder / "out",
-        num_rows=20,
-    )
+    ran(small_frame(300), SMALL, method="independent", out=folder / "out", num_rows=20)
     return folder / "out"
 
 

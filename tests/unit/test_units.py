@@ -11,6 +11,7 @@ from synth.privacy.noise import SystemNoise
 from synth.sources.formats.text_table import from_frame
 from synth.sources.rows.spill import keep
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 def retained(persons, most):
@@ -51,11 +52,9 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
     schema = synth.Schema.parse(SMALL)
     made = {}
     for most in (1, 3):
-        result = synth.run(
+        result = ran(
             persons(),
-            schema=schema,
-            epsilon=1.0,
-            delta=1e-5,
+            schema,
             method="independent",
             dataset=f"d{most}",
             relation=relation,
@@ -78,9 +77,7 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
 def test_rows_beyond_the_bound_are_not_counted():
     """With one row of each of 150 persons kept, the noisy total is near 150, not 600."""
     schema = synth.Schema.parse(SMALL)
-    result = synth.run(
-        persons(), schema=schema, epsilon=8.0, delta=1e-5, method="independent", dataset="d", unit="id", max_rows=1
-    )
+    result = ran(persons(), schema, epsilon=8.0, method="independent", unit="id", max_rows=1)
     assert abs(result.num_rows - 150) < 60
 
 
@@ -95,9 +92,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("options", "word"), WRONG, ids=lambda o: " ".join(o) if isinstance(o, tuple) else "")
 def test_a_senseless_unit_is_refused(command, small, tmp_path, options, word):
-    code, _, stderr = command(
-        "run", small[0], "--schema", small[1], "--epsilon", "1", "--out", tmp_path / "o", *options
-    )
+    code, _, stderr = command(f"run {small[0]} --schema {small[1]} --epsilon 1 --out {tmp_path}/o", *options)
     assert code == 2
     assert word in stderr
     assert synth.Ledger().entries() == []
@@ -107,17 +102,7 @@ def test_the_unit_may_stand_in_the_schema(command, small, tmp_path):
     schema = tmp_path / "s.json"
     schema.write_text(json.dumps({**SMALL, "unit": "id", "max_rows": 2}))
     code, said, stderr = command(
-        "run",
-        small[0],
-        "--schema",
-        schema,
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--out",
-        tmp_path / "o",
-        "--json",
+        f"run {small[0]} --schema {schema} --epsilon 1 --method independent --out {tmp_path}/o --json"
     )
     assert code == 0, stderr
     card = json.loads((tmp_path / "o" / "card.json").read_text())

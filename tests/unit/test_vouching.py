@@ -15,6 +15,7 @@ from synth.schema import table as schemas
 from synth.schema.coarsening import coarser
 from synth.sources.draft_schema import draft
 from synth.sources.formats.text_table import from_frame
+from tests.made import codes, facts_of, number
 from tests.messy import clean, messy, reported_in, secrets
 
 pytestmark = pytest.mark.xdist_group("vouching")
@@ -166,7 +167,7 @@ def test_grouping_reads_each_cell_alone_by_a_list_that_rows_do_not_change():
 )
 def test_a_grouping_that_does_not_fit_is_refused(grouping):
     with pytest.raises(InputError, match="grouping"):
-        schemas.parse({"columns": {"a": {"type": "categorical", "categories": ["xx", "y"], "grouping": grouping}}})
+        schemas.parse(facts_of(a=codes("xx", "y", grouping=grouping)))
 
 
 PLAIN = {"index": False}
@@ -255,10 +256,7 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
     """The second price stood in place of the first before, so that a card claimed too little."""
     rows, schema = tmp_path / "visits.csv", tmp_path / "kinds.json"
     table[["ward", "age"]].to_csv(rows, index=False)
-    plain = {
-        "dataset": "v",
-        "columns": {"ward": {"type": "categorical"}, "age": {"type": "integer", "min": 0, "max": 110}},
-    }
+    plain = facts_of(ward={"type": "categorical"}, age=number(0, 110)) | {"dataset": "v"}
     for epsilon in (1, 2):
         schema.write_text(json.dumps(plain))
         code, _, stderr = command("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
@@ -277,18 +275,7 @@ def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(ta
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
     table[["diagnosis", "ward", "postcode"]].to_csv(rows, index=False)
     code, _, stderr = command(
-        "schema",
-        "init",
-        rows,
-        "--out",
-        schema,
-        "--dataset",
-        "v",
-        "--group",
-        "postcode=2",
-        "--assume-public",
-        "diagnosis",
-        "--reason",
+        f"schema init {rows} --out {schema} --dataset v --group postcode=2 --assume-public diagnosis --reason",
         "diagnosis=the national list",
     )
     assert code == 0, stderr

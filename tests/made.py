@@ -1,0 +1,48 @@
+"""What tests would spell out again and again: schemas by their columns, and a run with the usual options.
+
+a_schema(id=ID, age=number(0, 90), income=number(0, 1e5, decimals=2, nullable=True), sex=codes("f", "m"))
+facts_of(id=ID, day=dated("2020-01-01", "2020-12-31")) | {"unit": "id", "max_rows": 3}
+ran(table, facts_of(age=number(0, 90)), method="independent", out=tmp_path / "out")
+"""
+
+from typing import Any
+
+import synth
+
+ID = {"type": "identifier"}
+USUAL = {"epsilon": 1.0, "delta": 1e-5, "dataset": "d"}
+
+
+def number(low: float, high: float, **more: Any) -> dict[str, Any]:
+    """A column of whole numbers, or of decimals where ``decimals`` or ``resolution`` is given."""
+    kind = "float" if {"decimals", "resolution"} & more.keys() else "integer"
+    return {"type": kind, "min": low, "max": high, **more}
+
+
+def codes(*categories: str, **more: Any) -> dict[str, Any]:
+    """A column of listed categories; ``type="ordinal"`` where they have an order."""
+    return {"type": "categorical", "categories": [*categories], **more}
+
+
+def binary(*categories: str, **more: Any) -> dict[str, Any]:
+    return codes(*categories, type="boolean", **more)
+
+
+def dated(first: str, last: str, **more: Any) -> dict[str, Any]:
+    return {"type": "datetime", "min": first, "max": last, **more}
+
+
+def facts_of(**columns: dict[str, Any]) -> dict[str, Any]:
+    """A schema as its file has it; what is no column is joined with ``|``."""
+    return {"columns": columns}
+
+
+def a_schema(**columns: dict[str, Any]) -> synth.Schema:
+    return synth.Schema.parse(facts_of(**columns))
+
+
+def ran(table: Any, of: Any, **options: Any) -> synth.Result:
+    """A run with the usual options where no others are given."""
+    if isinstance(of, dict):
+        of = synth.app_api.parse_related(of) if "tables" in of else synth.Schema.parse(of)
+    return synth.run(table, schema=of, **(USUAL | options))
