@@ -4,7 +4,6 @@ This file is the library's interface: whatever it does not name is an implementa
 """
 
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,21 +63,6 @@ _HOME = {
     "sample": "pipeline.sample",
     "statistics": "pipeline.statistics",
 }
-# Names of earlier versions, for one release more: where each is now, and under which name it is to be called.
-_RENAMED = {
-    "Related": ("schema.dataset:Dataset", "synth.app_api.Dataset"),
-    "check_card": ("release.card.verify:check", "synth.check"),
-    "load": ("schema.table", "synth.Schema.load"),
-    "make_bundle": ("report.bundle:bundle", "synth.bundle"),
-    "multiple": ("pipeline.multiple", "synth.Release(folder).multiple"),
-    "parse": ("schema.table", "synth.Schema.parse"),
-    "plan_related": ("pipeline.renamed", "synth.plan"),
-    "refit": ("pipeline.run", "synth.Release(folder).refit"),
-    "sample_related": ("pipeline.renamed", "synth.app_api.sample_to"),
-    "tables_charged_before": ("pipeline.prepare:charged_before", "synth.app_api.charged_before"),
-    "write_publishable_report": ("report.publish:write", "synth.report"),
-}
-
 __all__ = sorted([*_HOME, "__version__"])
 
 
@@ -94,11 +78,7 @@ def __getattr__(name: str) -> Any:
         return at_home(_HOME[name], name)
     if name == "app_api":
         return importlib.import_module("synth.app_api")
-    home, now = _RENAMED.get(name, ("", f"synth.app_api.{name}"))
-    if not home and (name.startswith("_") or name not in importlib.import_module("synth.app_api").__all__):
-        raise AttributeError(f"module 'synth' has no attribute {name!r}")
-    warnings.warn(f"synth.{name} is now {now}; this name goes with the next release", DeprecationWarning, stacklevel=2)
-    return at_home(home, name) if home else getattr(importlib.import_module("synth.app_api"), name)
+    raise AttributeError(f"module 'synth' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

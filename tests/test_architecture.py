@@ -151,19 +151,8 @@ def test_the_public_face_is_small_and_whole():
     for interface in (synth, synth.app_api):
         assert set(interface.__all__) <= set(dir(interface))
         assert all(getattr(interface, name) is not None for name in interface.__all__)
-    assert not set(synth._RENAMED) & set(synth.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = synth.nothing
-
-
-def test_names_of_earlier_versions_warn_and_say_where_they_are_now():
-    import synth
-
-    for name in {*synth._RENAMED, *synth.app_api.__all__} - set(dir(synth.jobs.__class__)):
-        if name in vars(synth):  # a room that something has imported
-            continue
-        with pytest.warns(DeprecationWarning, match=f"synth.{name} is now synth"):
-            assert getattr(synth, name) is not None
 
 
 # Ground first, as for the rooms; the pages stand on all of them, and the entry scripts on the pages' folder.

@@ -375,7 +375,7 @@ def read(plain: Mapping[str, Any], *, name: str = "request") -> Request:
 
 
 class RunOptions(TypedDict, total=False):
-    """Fields of ``synth.RunRequest``, which says what each means and checks it.
+    """Fields of ``synth.app_api.RunRequest``, which says what each means and checks it.
 
     Privacy: public only.
     """

@@ -191,8 +191,8 @@ def run(
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
-    or the name of a table at a ``source``. ``options``: the fields of ``synth.RunRequest``, which says what each means:
-    ``method``, ``relation``, ``unit``, ``out``, ``ledger``, ``dataset``, ``seed`` and others.
+    or the name of a table at a ``source``. ``options``: the fields of ``synth.app_api.RunRequest``, which says what
+    each means: ``method``, ``relation``, ``unit``, ``out``, ``ledger``, ``dataset``, ``seed`` and others.
     ``epsilon``: 1e-4 to 1e6; ``delta``: 1e-20 to below 1, or 0 for purely private methods. ``reporter``: is told of
     progress. ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema

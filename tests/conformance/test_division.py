@@ -57,7 +57,9 @@ def test_of_related_tables_too(tmp_path, monkeypatch):
     key, letter = {"type": "identifier"}, {"type": "categorical", "categories": LETTERS}
     above = {"parent": "a", "child": "b", "columns": ["of"], "parent_columns": ["id"], "most_children": 2}
     columns = {"a": {"id": key, "x": letter}, "b": {"id": key, "of": key, "y": letter}}
-    schema = synth.Dataset.model_validate({"tables": {n: {"columns": c} for n, c in columns.items()}, "keys": [above]})
+    schema = synth.app_api.Dataset.model_validate(
+        {"tables": {n: {"columns": c} for n, c in columns.items()}, "keys": [above]}
+    )
     rng, names = np.random.default_rng(0), np.arange(ROWS).astype(str)
     parents = pd.DataFrame({"id": names, "x": rng.choice(LETTERS, ROWS)})
     children = pd.DataFrame({"id": names, "of": rng.choice(names, ROWS), "y": rng.choice(LETTERS, ROWS)})

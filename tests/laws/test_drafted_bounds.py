@@ -119,7 +119,7 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
 )
 def test_a_day_that_ends_no_year_is_vouched_for_alone(low, high, resolution, round_):
     column = {"type": "datetime", "min": low, "max": high, "resolution": resolution, "source": "unconfirmed"}
-    result = synth.parse({"columns": {"x": column}, "unit_source": "declared"})
+    result = synth.Schema.parse({"columns": {"x": column}, "unit_source": "declared"})
     assert list(synth.app_api.alone(result)) == ([] if round_ else ["x"])
 
 
