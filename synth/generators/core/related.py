@@ -14,8 +14,8 @@ from synth.generators.core.columns import Answer, sharpen
 from synth.generators.core.mixture import axis, rake
 from synth.generators.core.product import Product
 from synth.generators.core.related_fit import TreeFit, TreeOptions, side_by_side
-from synth.generators.core.related_levels import Below, Columns, Level, Logits, levels
-from synth.generators.core.related_model import BY_COLUMN, PARTS, NestedMixture, joined
+from synth.generators.core.related_levels import Below, Level, Logits, levels
+from synth.generators.core.related_model import BY_COLUMN, PARTS, Child, NestedMixture, joined
 from synth.generators.core.related_questions import TABLES, TreePlan, ask_tree, ask_tree_columns
 from synth.generators.core.related_tables import Grain, Known, Place, Sure, learn_tables, pooled_views, shrunk, single
 from synth.generators.method import Method
@@ -93,18 +93,24 @@ def _tree(setting: Setting) -> Dataset:
 
 def _model(trees: TreeFit, fitted: Mapping[str, Level]) -> NestedMixture:
     """What one fit found, as it is drawn from."""
-    root, tables = trees.total, {}
-    parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+
+    def product(table: str, probs: torch.Tensor, weights: torch.Tensor) -> Product:
+        known, slices, mass = trees.known[table], trees.columns[table].slices, _array(weights).astype(float)
+        shares, whole = _array(probs).astype(float), float(mass.sum())
+        each = mass / whole if whole > 0 else np.full(len(mass), 1 / len(mass))  # no root has a row: any weights do
+        axes = tuple(axis(known.histograms[n], known.groups[n], shares[:, s]) for n, s in slices.items())
+        return Product(total=trees.total * whole, weights=each, axes=axes)
+
+    products, children = {t: product(t, level.probs, level.weights) for t, level in fitted.items()}, {}
     for table, level in fitted.items():
-        own = (trees.known[table], trees.columns[table])
-        tables[table] = _product(*own, level.probs, level.weights, root)
         if isinstance(level, Below):
-            parts["direct"][table] = _product(*own, level.direct, level.mass.sum(1), root)
             at = [s.start for s in trees.columns[table].slices.values()]
-            for part, stored in PARTS.items():
-                if part != "direct" and (tensor := getattr(level, stored, None)) is not None:
-                    parts[part][table] = _array(tensor)[at] if part in BY_COLUMN else _array(tensor)
-    return NestedMixture(schema=trees.schema, tables=tables, **parts)
+            parts: dict[str, Any] = {"direct": product(table, level.direct, level.mass.sum(1))}
+            for part in PARTS:
+                if (tensor := getattr(level, part, None)) is not None:
+                    parts[part] = _array(tensor)[at] if part in BY_COLUMN else _array(tensor)
+            children[table] = Child(rows=products[table], **parts)
+    return NestedMixture(schema=trees.schema, root=products[trees.schema.root], children=children)
 
 
 def _as_measured(
@@ -164,14 +170,6 @@ def _rake(trees: TreeFit, logits: dict[str, Logits]) -> None:
                 given.direct[:, where] = scaled[len(given.columns) :]
 
 
-def _product(result: Known, columns: Columns, probs: torch.Tensor, weights: torch.Tensor, roots: float) -> Product:
-    shares, mass = _array(probs).astype(float), _array(weights).astype(float)
-    whole = float(mass.sum())
-    each = mass / whole if whole > 0 else np.full(len(mass), 1 / len(mass))  # no root has a row: any weights do
-    axes = tuple(axis(result.histograms[n], result.groups[n], shares[:, s]) for n, s in columns.slices.items())
-    return Product(total=roots * whole, weights=each, axes=axes)
-
-
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().cpu().numpy()
 
@@ -208,4 +206,5 @@ class IndependentChildren(Method):
                 axes.append(axis(histogram, leaves, mass / max(mass.sum(), 1e-9)))
             tables[table] = Product(total=item.total, weights=np.ones(1), axes=tuple(axes))
         progress(1.0)
-        return NestedMixture(schema=schema, tables=tables, states={t: np.ones((1, 1)) for t in schema.downwards[1:]})
+        children = {t: Child(rows=tables[t], state=np.ones((1, 1))) for t in schema.downwards[1:]}
+        return NestedMixture(schema=schema, root=tables[schema.root], children=children)

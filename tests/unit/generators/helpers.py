@@ -6,6 +6,7 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.product import Axis, Product
 from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 
@@ -110,3 +111,23 @@ def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
         blocks=blocks,
         total=rows,
     )
+
+
+def axis(column, probs, *, starts=None, groups=None, within=None, cells=None):
+    """A model's column, by default with a leaf and a group for each position."""
+    probs = np.array(probs, dtype=np.float32)
+    each = np.arange(probs.shape[1] if starts is None else len(starts))
+    return Axis(
+        column=column,
+        cells=len(each) if cells is None else cells,
+        starts=each if starts is None else np.array(starts),
+        groups=each if groups is None else np.array(groups),
+        within=np.ones(len(each), np.float32) if within is None else np.array(within, dtype=np.float32),
+        probs=probs,
+    )
+
+
+def mixture(total, weights, **columns):
+    """A mixture of product distributions, of each column its values' probabilities by component."""
+    axes = tuple(axis(n.replace("_", " "), p) for n, p in columns.items())
+    return Product(total=total, weights=np.array(weights), axes=axes)

@@ -5,8 +5,9 @@ import pytest
 
 from synth.generators.core import sampling
 from synth.generators.core.conditionals import ConditionalLogit
-from synth.generators.core.product import Axis, Product
+from synth.generators.core.product import Product
 from synth.generators.core.sampling import Inside, LeafSearch, bulk_codes, bulk_positions, steps
+from tests.unit.generators.helpers import axis
 
 ROWS = 300_000
 
@@ -15,16 +16,8 @@ def model():
     """Three components; `a` four groups, `b` three leaves in two groups of ten positions."""
     a = np.array([[0.7, 0.2, 0.1, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]], dtype=np.float32)
     b = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], dtype=np.float32)
-    one = Axis(column="a", cells=4, starts=np.arange(4), groups=np.arange(4), within=np.ones(4, np.float32), probs=a)
-    two = Axis(
-        column="b",
-        cells=10,
-        starts=np.array([0, 1, 6]),
-        groups=np.array([0, 1, 0]),
-        within=np.array([0.25, 1, 0.75], np.float32),
-        probs=b,
-    )
-    return Product(total=100.0, weights=np.array([0.5, 0.3, 0.2]), axes=(one, two))
+    two = axis("b", b, starts=[0, 1, 6], groups=[0, 1, 0], within=[0.25, 1, 0.75], cells=10)
+    return Product(total=100.0, weights=np.array([0.5, 0.3, 0.2]), axes=(axis("a", a), two))
 
 
 def law():
@@ -96,10 +89,7 @@ def test_the_same_seed_gives_the_same_rows():
 def with_conditionals(conditionals):
     """``model`` with `b` in one leaf a group and ``conditionals``."""
     a, b = model().axes
-    plain = Axis(
-        column="b", cells=2, starts=np.arange(2), groups=np.arange(2), within=np.ones(2, np.float32), probs=b.probs
-    )
-    return Product(total=100.0, weights=model().weights, axes=(a, plain), conditionals=conditionals)
+    return Product(total=100.0, weights=model().weights, axes=(a, axis("b", b.probs)), conditionals=conditionals)
 
 
 def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):

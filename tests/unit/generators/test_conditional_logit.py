@@ -8,34 +8,16 @@ from scipy.optimize import brentq
 
 from synth.generators.core.conditionals import BASE, ConditionalLogit, draw_classes
 from synth.generators.core.logits import ClassTable, fit_logit
-from synth.generators.core.product import Axis, Product
+from synth.generators.core.product import Product
+from tests.unit.generators.helpers import axis, mixture
 
 ROWS = 20_000
 
 
-def axis(column, probs):
-    cells = len(probs[0])
-    return Axis(
-        column=column,
-        cells=cells,
-        starts=np.arange(cells),
-        groups=np.arange(cells),
-        within=np.ones(cells, dtype=np.float32),
-        probs=np.array(probs, dtype=np.float32),
-    )
-
-
 def body():
     """Two components; a and b of three values, y of two."""
-    return Product(
-        total=5000.0,
-        weights=np.array([0.5, 0.5]),
-        axes=(
-            axis("a", [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),
-            axis("y", [[0.8, 0.2], [0.4, 0.6]]),
-            axis("b", [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]]),
-        ),
-    )
+    a, y, b = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], [[0.8, 0.2], [0.4, 0.6]], [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]]
+    return mixture(5000.0, [0.5, 0.5], a=a, y=y, b=b)
 
 
 PULLS = {0: np.array([[0, 0], [0, 1.5], [0, -1.0]]), 2: np.array([[0, 0], [0, -0.5], [0, 2.0]])}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from synth.generators.core.conditionals import ConditionalLogit
-from synth.generators.core.product import Axis, Product, model_problems
+from synth.generators.core.product import Product, model_problems
 from synth.generators.core.sampling import keep_out
+from tests.unit.generators.helpers import axis
 
 NEVER = np.zeros((3, 4), dtype=bool)
 NEVER[0, :3] = NEVER[1:, 3] = True  # who does not work has no hours, and nobody else has none
@@ -54,19 +55,13 @@ def test_what_no_swap_can_mend_is_left():
     )
 
 
-def _axis(name, probs):
-    size = len(probs[0])
-    floats = {"within": np.ones(size, dtype=np.float32), "probs": np.array(probs, dtype=np.float32)}
-    return Axis(column=name, cells=size, starts=np.arange(size), groups=np.arange(size), **floats)
-
-
 @pytest.mark.parametrize("rows", [5_000, 1_200_000])
 def test_a_model_holds_what_it_was_told_after_it_was_stored_and_conditions_hold_all_the_same(rows):
     """In two components jobs and hours are nearly told; a third column is drawn by a logit, and stays as drawn."""
     axes = (
-        _axis("job", [[0.95, 0.03, 0.02], [0.02, 0.5, 0.48]]),
-        _axis("hours", [[0.02, 0.02, 0.02, 0.94], [0.35, 0.35, 0.28, 0.02]]),
-        _axis("ill", [[0.5, 0.5], [0.5, 0.5]]),
+        axis("job", [[0.95, 0.03, 0.02], [0.02, 0.5, 0.48]]),
+        axis("hours", [[0.02, 0.02, 0.02, 0.94], [0.35, 0.35, 0.28, 0.02]]),
+        axis("ill", [[0.5, 0.5], [0.5, 0.5]]),
     )
     pulls = {0: np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)}
     logit = ConditionalLogit(column="ill", start=np.zeros(2), pulls=pulls)

@@ -9,7 +9,7 @@ from synth.generators.base import Setting
 from synth.generators.core.related import _model
 from synth.generators.core.related_fit import TreeFit, TreeOptions
 from synth.generators.core.related_levels import levels
-from synth.generators.core.related_model import Chances, NestedMixture
+from synth.generators.core.related_model import NestedMixture
 from synth.generators.core.related_questions import TreePlan, ask_tree_columns
 from synth.generators.core.related_tables import Grain, learn_tables
 from synth.mechanisms import linked
@@ -118,12 +118,3 @@ def test_a_long_number_of_rows_has_bins_whose_tables_are_as_asked():
     above, _, parent = drawn(model, 300)
     assert np.array_equal(np.bincount(parent, minlength=300), above["number of c"])
     del schema
-
-
-def test_chances_are_drawn_line_by_line():
-    lines = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
-    at = np.repeat(np.arange(2), 2000)
-    result = Chances(lines).pick(at, np.random.default_rng(0))
-    assert (result[:2000] == 1).all()
-    assert set(result[2000:]) == {0, 2}
-    assert 850 < (result[2000:] == 0).sum() < 1150

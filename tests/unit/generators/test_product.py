@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.generators.core.product import Axis, Product
-
-
-def axis(column, probs, *, starts, groups, within, cells):
-    arrays = {"starts": np.array(starts), "groups": np.array(groups)}
-    floats = {"within": np.array(within, dtype=np.float32), "probs": np.array(probs, dtype=np.float32)}
-    return Axis(column=column, cells=cells, **arrays, **floats)
+from synth.generators.core.product import Product
+from tests.unit.generators.helpers import axis
 
 
 def model():
