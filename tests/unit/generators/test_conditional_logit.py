@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from synth.generators.core.conditionals import BASE, ConditionalLogit, draw_classes
 from synth.generators.core.logits import ClassTable, fit_logit
 from synth.generators.core.product import Product
-from tests.unit.generators.helpers import axis, mixture
+from tests.unit.generators.helpers import mixture
 
 ROWS = 20_000
 
