@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from synth.jobs import looks, roles
     from synth.jobs.roles import ACTIONS, Roles, Visitor, pages
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond
+    from synth.pipeline.encoded_rows import encode
     from synth.pipeline.inference.released_counts import count_intervals
     from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import worth as prior_worth
@@ -134,6 +135,7 @@ _HOME = {
     "databases": "sources.named_databases:",
     "dataset_of": "schema.names",
     "drafting": "sources.drafting:",
+    "encode": "pipeline.encoded_rows",
     "examine": "report.steward.write",
     "exact_total": "privacy.accounting.compare_runs:composite",
     "expected": "pipeline.reached",
