@@ -26,10 +26,14 @@ def prose(page: Path) -> list[tuple[int, str]]:
     return retained
 
 
+def anchor(head: str) -> str:
+    """What a heading is called in links, as by GitHub and by the site alike."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", head.lower().strip()))
+
+
 def anchors(page: Path) -> set[str]:
-    """What a page's headings are called in links, as by GitHub and by the site alike."""
-    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
-    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", h.lower().strip())) for h in heads}
+    """Those of a page's headings."""
+    return {anchor(h) for h in re.findall(r"^#+ (.*)$", page.read_text(), re.M)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
