@@ -38,10 +38,11 @@ def test_readme_python_example_runs(tmp_path, monkeypatch):
     assert (tmp_path / "release" / "synthetic.csv").exists()
 
 
-def test_readmes_first_screen_has_the_two_commands():
-    first = README.splitlines()[:20]
-    assert any("make run" in line for line in first)
-    assert any("make test" in line for line in first)
+def test_readmes_first_screen_has_what_a_newcomer_asks():
+    """The two commands, a picture, what comes out, what it costs, whom to ask."""
+    first = "\n".join(README.splitlines()[:25])
+    asked = ("    make run", "    make test", "![The page", "**What comes out**", "**What it costs**", "**Whom to ask**")
+    assert not [words for words in asked if words not in first]
 
 
 def commands() -> list[tuple[str, object]]:
