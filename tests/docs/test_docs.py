@@ -41,7 +41,14 @@ def test_readme_python_example_runs(tmp_path, monkeypatch):
 def test_readmes_first_screen_has_what_a_newcomer_asks():
     """The two commands, a picture, what comes out, what it costs, whom to ask."""
     first = "\n".join(README.splitlines()[:25])
-    asked = ("    make run", "    make test", "![The page", "**What comes out**", "**What it costs**", "**Whom to ask**")
+    asked = (
+        "    make run",
+        "    make test",
+        "![The page",
+        "**What comes out**",
+        "**What it costs**",
+        "**Whom to ask**",
+    )
     assert not [words for words in asked if words not in first]
 
 
