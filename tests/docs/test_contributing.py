@@ -66,3 +66,23 @@ def test_the_four_ways_to_add_something_are_shown():
 def test_the_map_names_every_room():
     rooms = {p.name for p in (ROOT / "synth").iterdir() if p.is_dir() and p.name != "__pycache__"}
     assert {f"`{r}/`" for r in rooms} <= set(re.findall(r"`[a-z_]+/`", MAP))
+
+
+def test_files_that_map_and_page_name_are_there():
+    rooms = (*(ROOT / room for room in ("synth", "app", "tests", "benchmarks", "container")), FOLDER)
+    known = {p.name for room in rooms for p in room.rglob("*.py")}
+    named = set(re.findall(r"[\w/]+\.py\b", MAP + PAGE))
+    assert len(named) > 20
+    assert not [n for n in named if n.rpartition("/")[2] not in known]
+    assert not [n for n in named if n.startswith(("synth/", "tests/")) and not ((ROOT / n).exists() or n in EXAMPLES)]
+
+
+def test_the_walk_of_a_run_names_what_is_there():
+    """``module.py:name``, or ``module.py`` and the names that follow it, of the library."""
+    walk = MAP.partition("**A run")[2].partition("\n\n**")[0]
+    named = re.findall(r"`([\w/]+\.py):([\w.]+)`", walk)
+    assert len(named) >= 8
+    for file, name in named:
+        text = (ROOT / "synth" / file).read_text()
+        for part in name.split("."):
+            assert re.search(rf"^ *(?:def|class) {part}\b", text, re.M), f"{file}:{name}"

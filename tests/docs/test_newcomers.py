@@ -42,7 +42,7 @@ PROGRAMMER = {
     "Where is noise added?": (MAP, "`synth/privacy/curator.py`"),
     "How is the budget divided?": (MAP, "`synth/pipeline/budget.py`"),
     "How is a run charged?": (MAP, "`synth/pipeline/charge.py`"),
-    "What does a run go through?": ("CONTRIBUTING.md#the-rooms", "A run: page, command and library"),
+    "What does a run go through?": ("CONTRIBUTING.md#the-rooms", "**A run, step by step.**"),
     "How do I add a method?": (ADD + "method", "`GENERATORS`"),
     "How do I add a question and its mechanism?": (ADD + "kind-of-question", "`synth/mechanisms/`"),
     "How do I add a file format?": ("CONTRIBUTING.md", ADD + "source", "`place_of`"),
