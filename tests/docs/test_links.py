@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.links import LINK, anchors
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *ROOT.glob("*.md"),
@@ -12,7 +14,6 @@ PAGES = [
     *(ROOT / "data").glob("*.md"),
     *(p for p in (ROOT / "synth").rglob("*.md") if p.parent.name != "documents"),  # those are templates of papers
 ]
-LINK = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]*))?\)")
 LONGEST = 120
 
 
@@ -24,16 +25,6 @@ def prose(page: Path) -> list[tuple[int, str]]:
         if not (fenced or line.startswith(("|", "    ", "```", "!["))):
             retained.append((number, line))
     return retained
-
-
-def anchor(head: str) -> str:
-    """What a heading is called in links, as by GitHub and by the site alike."""
-    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", head.lower().strip()))
-
-
-def anchors(page: Path) -> set[str]:
-    """Those of a page's headings."""
-    return {anchor(h) for h in re.findall(r"^#+ (.*)$", page.read_text(), re.M)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_links import LINK, anchor
+from tests.docs.links import LINK, anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 STEWARD = {  # question: pages from README on, the last with a heading; and words of the answer that stand under it
