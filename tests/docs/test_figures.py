@@ -39,3 +39,10 @@ def test_no_table_of_figures_is_written_by_hand():
 def test_a_table_of_figures_is_known_from_others():
     assert is_of_figures("| a | b | c |\n|---|---|---|\n| x | 0.5 ± 0.1 | 1,024 |\n| y | - | 3.1 (2.9) |\n")
     assert not is_of_figures("| option | default | meaning |\n|---|---|---|\n| rounds | 12 | how often |\n")
+
+
+def test_a_gpu_is_named_only_where_a_result_was_measured_on_one():
+    """Lines of results hold the device's own name where it is not the processor (benchmarks/scaling.py)."""
+    stored = "".join(p.read_text() for p in sorted((ROOT / "benchmarks" / "results").glob("*.json")))
+    named = {name for page in PAGES for name in re.findall(r"\b[AH]\d00\b", page.read_text())}
+    assert not [name for name in named if name not in stored]
