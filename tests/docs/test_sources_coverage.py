@@ -1,5 +1,6 @@
 """The page of the five sources: a row for each number of each text, and nothing is said of what is not there."""
 
+import ast
 import json
 import os
 import re
@@ -35,9 +36,28 @@ def test_every_number_of_a_text_has_one_row_and_a_reason(source):
     reported = rows(source)
     assert not missing(NUMBERS[source]["numbers"], reported)
     for row in reported:
-        assert len(row) == 4, row
+        assert len(row) == 5, row
         assert row[2] in VERDICTS, row
         assert row[2] == "not yet" or row[3], row
+
+
+@pytest.fixture(scope="module")
+def tests() -> set[str]:
+    """All tests, as the page names them."""
+    files = (ROOT / "tests").rglob("test_*.py")
+    return {
+        f"{f.name}::{n.name}" for f in files for n in ast.parse(f.read_text()).body if isinstance(n, ast.FunctionDef)
+    }
+
+
+@pytest.mark.parametrize("source", NUMBERS)
+def test_every_row_names_a_test_or_a_command_that_is_there(source, tests):
+    for number, _, verdict, _, shown in rows(source):
+        name = shown.strip("`")
+        if name.startswith("python "):
+            assert (ROOT / name.split()[1]).exists(), number
+        else:
+            assert name in tests or (name, verdict) == ("-", "left out"), (number, name)
 
 
 def test_a_number_without_a_row_is_noticed():

@@ -84,6 +84,21 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
     assert most == pytest.approx(lecture / (ORDERS - 1))
 
 
+def test_the_kl_of_a_pure_mechanism_stays_below_its_bounds():
+    """epsilon tanh(epsilon / 2), which randomised response has, below epsilon**2 / 2 and the lecture's 2 epsilon**2."""
+    rng = np.random.default_rng(1)
+    for epsilon in (0.1, 1.0, 3.0):
+        most = epsilon * np.tanh(epsilon / 2)
+        assert most <= epsilon**2 / 2 <= 2 * epsilon**2
+        truth = np.array([1.0, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
+        assert truth @ np.log(truth / truth[::-1]) == pytest.approx(most)
+        for _ in range(200):
+            q = rng.dirichlet(np.ones(4))
+            p = q * np.exp(rng.uniform(-epsilon / 2, epsilon / 2, 4))
+            p /= p.sum()
+            assert p @ np.log(p / q) <= most * (1 + 1e-9)
+
+
 def test_pure_events_add_up_without_a_delta_and_cost_less_with_one():
     many = [PureDpEvent(name="p", sensitivity=0.1, sigma=1.0, count=50)]
     assert epsilon_of(many, 0.0) == pytest.approx(5.0, rel=2e-4)

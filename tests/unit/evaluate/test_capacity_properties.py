@@ -336,10 +336,14 @@ def test_theorem_7_with_multiples_up_to_one():
     assert 0.5 < worst <= 1 + 1e-6
 
 
-def test_figures_1_and_2_which_curves_fall_before_order_20():
+def test_figures_1_and_2_which_curves_fall():
+    """Before order 20, and the Gaussian cubic after order 24."""
     falls = {
         (noise, degree): polynomial_renyi(noise, 1.0, 20.0, degree) < polynomial_renyi(noise, 1.0, 12.0, degree)
         for noise in ("laplace", "gaussian")
         for degree in (1, 2, 3)
     }
     assert [k for k, v in falls.items() if v] == [("laplace", 1), ("gaussian", 1), ("gaussian", 2)]
+    top, later, last = (polynomial_renyi("gaussian", 1.0, order, 3) for order in (24.0, 50.0, 200.0))
+    assert polynomial_renyi("gaussian", 1.0, 20.0, 3) < top > later > last
+    assert polynomial_renyi("laplace", 1.0, 50.0, 3) < polynomial_renyi("laplace", 1.0, 200.0, 3)

@@ -8,6 +8,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, stats
+from scipy.special import logsumexp
 
 from synth.errors import UsageError
 from synth.privacy.accounting import losses
@@ -150,6 +151,22 @@ def test_profile_of_one_step_by_hand():
     start = sigma**2 * log((exp(epsilon) - 1 + rate) / rate) + 0.5  # where the gap opens
     exact = integrate.quad(gap, start, 20)[0]
     assert losses.samples_epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(0.6, 0.5), (1.0, 0.1), (3.0, 0.01)])
+def test_corollary_d1_the_order_of_neighbours_that_renyi_needs(sigma, rate):
+    """A is at least B at every order, and the same order of neighbours has the larger delta at every epsilon."""
+    points = np.linspace(-30 * sigma, 30 * sigma + 1, 200_001)
+    without, other = (stats.norm.logpdf(points, loc=m, scale=sigma) for m in (0, 1))
+    drawn = np.logaddexp(np.log1p(-rate) + without, np.log(rate) + other)
+    for order in (1.5, 2.0, 8.0, 32.0):
+        a, b = (logsumexp(order * p + (1 - order) * q) for p, q in ((drawn, without), (without, drawn)))
+        assert a >= b
+    for factor in np.exp([0.01 * rate, rate, 1.0]):
+        first, second = (
+            np.maximum(np.exp(p) - factor * np.exp(q), 0).sum() for p, q in ((drawn, without), (without, drawn))
+        )
+        assert first >= second
 
 
 @pytest.mark.parametrize("replaced", [False, True])
