@@ -78,9 +78,7 @@ if TYPE_CHECKING:
     from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
     from synth.schema.csv_injection import marked as csv_safe
-    from synth.schema.dataset import Dataset, load_any
-    from synth.schema.dataset import load as load_related
-    from synth.schema.dataset import parse as parse_related
+    from synth.schema.dataset import Dataset, load_any, load_related, parse_related
     from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.key_pattern import problem as key_problem
     from synth.schema.names import canonical, dataset_of
@@ -151,7 +149,7 @@ _HOME = {
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",
     "load_any": "schema.dataset",
-    "load_related": "schema.dataset:load",
+    "load_related": "schema.dataset",
     "looks": "jobs.looks:",
     "meaning": "release.card.card",
     "multiple": "pipeline.multiple",
@@ -165,7 +163,7 @@ _HOME = {
     "odds": "release.card.card",
     "pages": "jobs.roles",
     "papers": "release.card.papers:",
-    "parse_related": "schema.dataset:parse",
+    "parse_related": "schema.dataset",
     "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.run",
     "question_tables": "verified.language:tables",

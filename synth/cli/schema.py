@@ -26,7 +26,7 @@ from synth.cli.options import (
 )
 from synth.errors import UsageError
 from synth.schema.names import MOST_PREFIX
-from synth.schema.tree import MOST_CHILDREN
+from synth.schema.table import MOST_CHILDREN
 
 if TYPE_CHECKING:
     from synth.schema.table import Schema

@@ -24,7 +24,7 @@ from synth.evaluate.risks import measure as attack
 from synth.evaluate.verdict import DISTANCES, WORSE, Measured, Verdict, mean, rate, use_of
 from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
-from synth.schema import grouping, related_uses, tree
+from synth.schema import constraints, grouping
 from synth.schema import uses as named
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.grouping import Groups
@@ -171,9 +171,9 @@ def _named(both: Sequence[Forest], schema: Dataset) -> Iterator[tuple[str, list[
     """Each named use in words, and the distances of its tables of two columns."""
     for words, tables in tables_of(schema):
         item: list[PairDistance] = []
-        for names in (p for p in related_uses.pairs(tables) if len(p) == 2):
-            table = related_uses.lowest(schema, names)
-            at = [place(*tree.placed(n)) for n in names]
+        for names in (p for p in named.pairs(tables) if len(p) == 2):
+            table = schema.lowest(names)
+            at = [place(*constraints.placed(n)) for n in names]
             item += _pairs(both, schema, str(table), "rows", [(at[0], at[1])], words)
         yield words, item
 
@@ -183,8 +183,8 @@ def _regression(both: Sequence[Forest], schema: Dataset, use: named.RegressionUs
     try:
         question = named_uses.asked(*alone(schema, use))
         places = {n: at(schema, n) for n in question.score.columns}
-        table = str(related_uses.lowest(schema, places.values()))
-        own = {n: place(*tree.placed(p)) for n, p in places.items()}
+        table = str(schema.lowest(places.values()))
+        own = {n: place(*constraints.placed(p)) for n, p in places.items()}
         real, synthetic = (f.rows(table, own) for f in both)
         return named_uses.coefficients(question, real, synthetic, unit=both[0].roots(table))
     except named_uses.CANNOT:

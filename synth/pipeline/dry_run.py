@@ -39,9 +39,8 @@ from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.relation import relation_named
 from synth.release import folder
 from synth.release.card.statements import PREVIEW
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, taken
 from synth.schema.enforcement import Rules
-from synth.schema.persons import taken
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 

@@ -45,10 +45,9 @@ from synth.questions import Counts, Linked, LinkedRelease, Marginal, Search
 from synth.questions import Step as DescentStep
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
-from synth.schema import related_uses
-from synth.schema.dataset import Dataset, check_schema
+from synth.schema import uses as named
+from synth.schema.dataset import Dataset, check_schema, taken
 from synth.schema.grouping import coarse
-from synth.schema.persons import taken
 from synth.schema.table import CATEGORICAL, Schema
 from synth.schema.uses import MeansUse
 
@@ -319,7 +318,7 @@ def _by_use(
             known[names] = (marginal, total)
     out = []
     for use, (words, wanted) in zip(schema.uses or (), tables_of(schema), strict=True):
-        needed = wanted if schema.tree is None else related_uses.pairs(wanted)
+        needed = wanted if schema.tree is None else named.pairs(wanted)
         counted = [known[frozenset(t)] for t in needed if frozenset(t) in known]
         cells = float(np.mean([m.cells for m, _ in counted])) if counted else 0.0
         total = float(np.mean([t for _, t in counted])) if counted else 1.0

@@ -34,9 +34,8 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
 from synth.schema.constraints import columns_of
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, as_tables
 from synth.schema.enforcement import Rules
-from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.public_tables import with_combinations

@@ -42,9 +42,9 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
-from synth.schema import persons
 from synth.schema.codec import decode
-from synth.schema.dataset import ONE, Dataset, number_of
+from synth.schema.dataset import ONE, PERSONS, Dataset, number_of
+from synth.schema.dataset import ROWS as BELOW
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Branch, Forest
 
@@ -181,7 +181,7 @@ class Pretend:
             for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
                 result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
         if schema.one_table:
-            return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.privacy_unit[0])}
+            return {ONE: result[BELOW].merge(result[PERSONS], on=schema.privacy_unit[0])}
         return result
 
 

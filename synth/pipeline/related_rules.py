@@ -11,10 +11,9 @@ import numpy as np
 
 from synth.generators.core.related_model import DrawnTable
 from synth.schema.column import Column
-from synth.schema.dataset import Dataset
-from synth.schema.related_rules import rule_writes
+from synth.schema.constraints import Count, Equal, Order, Total, ends, placed
+from synth.schema.dataset import Dataset, rule_writes
 from synth.schema.table import Schema
-from synth.schema.tree import Count, Equal, Order, Total, ends, placed
 
 Block = Mapping[str, DrawnTable]
 NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers

@@ -8,7 +8,8 @@ from synth.pipeline.learn_schema import lacking
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.uses import with_uses
 from synth.privacy.relation import Adjacency, Relation
-from synth.schema import related_rules, round_bounds
+from synth.schema import dataset as datasets
+from synth.schema import round_bounds
 from synth.schema.column import RISKS, Risk
 from synth.schema.dataset import ONE, Dataset, parse_any
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
@@ -52,7 +53,7 @@ def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
             "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
             "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
         )
-    for problem in related_rules.not_learnable(schema, lacking(schema) if share else ()):
+    for problem in datasets.not_learnable(schema, lacking(schema) if share else ()):
         raise InputError(f"schema: {problem}")
     return share
 
@@ -286,7 +287,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
         for name, table in schema.tables.items()
     }
     schema = schema.with_tables(tables)
-    for problem in related_rules.problems(schema, complete=request.learn_share != 1) if schema.several else ():
+    for problem in datasets.problems(schema, complete=request.learn_share != 1) if schema.several else ():
         raise InputError(f"schema: {problem}")
     if not any(t.measured() for t in schema.tables.values()):
         raise InputError("schema: every column is an identifier; there is nothing to learn")
@@ -297,7 +298,7 @@ def check_vouched(schema: Schema | Dataset) -> None:
     """Errors: InputError for what is left open, for keys or references that a draft proposed, and for facts that were
     learnt from one table's rows: for a unit of its own, a row or a person; what they cost a root is not known.
     """
-    for problem in related_rules.undecided(schema):
+    for problem in datasets.undecided(schema):
         raise InputError(f"schema: {problem}")
     for key in schema.keys:
         if key.source == UNCONFIRMED:

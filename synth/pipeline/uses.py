@@ -11,7 +11,6 @@ from synth.errors import InputError, UsageError
 from synth.generators.base import NamedTable, Workload
 from synth.pipeline.learn_schema import lacking
 from synth.questions import Bins, Block
-from synth.schema import related_uses
 from synth.schema import uses as named
 from synth.schema.column import CATEGORICAL
 from synth.schema.dataset import Dataset
@@ -50,7 +49,7 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
             f"of at most {named.MOST_WEIGHT:g}; {named.FORMS}"
         ) from None
     result: Any = schema.changed(lambda s: s.model_copy(update={"uses": (*(s.uses or ()), *more)}))
-    for problem in related_uses.problems(result.stated):
+    for problem in named.problems(result.stated):
         raise UsageError(f"`uses=`: {problem}")
     try:
         checked(result)
@@ -61,7 +60,7 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
 
 def columns_of(schema: Schema | Dataset) -> list[str]:
     """The columns of a ``schema`` that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
-    return list(related_uses.measured(schema.stated))
+    return list(schema.stated.inner_measured)
 
 
 def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[str]]:
@@ -69,7 +68,7 @@ def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[
 
     Privacy: public only.
     """
-    return related_uses.of_plan(text, columns_of(schema), schema.find)
+    return named.of_plan(text, columns_of(schema), schema.find)
 
 
 def _complete(schema: Schema | Dataset) -> None:
@@ -98,7 +97,7 @@ def workload(schema: Schema | Dataset) -> Workload:
     Privacy: public only.
     """
     if schema.one_table:
-        return _of_persons(schema, workload(schema.stated))
+        return _persons_in_words(schema, workload(schema.stated))
     tables: list[NamedTable] = []
     targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
     for number, use in enumerate(schema.uses or ()):
@@ -122,14 +121,14 @@ def workload(schema: Schema | Dataset) -> Workload:
 def _of_means(schema: Schema | Dataset, use: named.MeansUse, number: int) -> list[NamedTable]:
     """Each number with the groups, few groups as they are. A number's bins are those of any table: finer ones far out
     hold less rows than noise, which the mean of a long tail would add up."""
-    columns = related_uses.columns(schema)
+    columns = schema.inner_columns
     groups = {n: Bins.each(n, columns[n].cells) for n in use.groups if columns[n].cells <= FEW}
     return [NamedTable(columns=(*use.groups, n), weight=use.weight, use=number, bins=groups) for n in use.of]
 
 
 def alone(schema: Schema | Dataset, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:
     """The schema of a regression's columns as of one table, and the regression on it. Privacy: public only."""
-    return related_uses.of_formula(schema.stated, use)
+    return named.of_formula(schema.stated, use)
 
 
 def at(schema: Schema | Dataset, name: str) -> str:
@@ -137,7 +136,7 @@ def at(schema: Schema | Dataset, name: str) -> str:
     return schema.inner_name(*schema.find(name))
 
 
-def _of_persons(schema: Schema | Dataset, made: Workload) -> Workload:
+def _persons_in_words(schema: Schema | Dataset, made: Workload) -> Workload:
     tables = (NamedTable(columns=_at(schema, t.columns), weight=t.weight, use=t.use) for t in made.tables)
     return Workload(
         tables=tuple(tables),
@@ -234,7 +233,7 @@ def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, .
     Privacy: public only.
     """
     made = workload(schema)
-    every = related_uses.measured(schema)
+    every = schema.inner_measured
     for number, use in enumerate(schema.uses or ()):
         tables = [t.columns for t in made.tables if t.use == number]
         own = _at(schema, use.names)
@@ -242,5 +241,5 @@ def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, .
             tables = [(n,) for n in own]
         elif isinstance(use, named.PredictionUse):
             others = [n for n in every if n not in own]
-            tables = [(n, other) for n in own for other in related_uses.beside(schema, n, others)]
+            tables = [(n, other) for n in own for other in others if schema.lowest((n, other)) is not None]
         yield use.words, tables

@@ -24,9 +24,8 @@ from synth.questions import EmbeddingRelease, Score, TreeScore
 from synth.release import folder, leaving
 from synth.schema import codec
 from synth.schema.column import Column, facts
-from synth.schema.dataset import ONE, Dataset, check_schema
+from synth.schema.dataset import ONE, Dataset, as_tables, check_schema
 from synth.schema.enforcement import Rules
-from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import read

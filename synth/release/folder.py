@@ -28,9 +28,8 @@ from synth.schema import codec, csv_injection
 from synth.schema import dataset as datasets
 from synth.schema import table as schemas
 from synth.schema.column import Column
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, as_tables
 from synth.schema.dialect import Dialect
-from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Writing
@@ -314,7 +313,7 @@ def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, A
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)
     if several and not plain.get(ONE_TABLE):
-        return plain, arrays, datasets.parse(plain.get("schema"), name=f"{path}: schema")
+        return plain, arrays, datasets.parse_related(plain.get("schema"), name=f"{path}: schema")
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
     return plain, arrays, as_tables(schema) if several else schema
 

@@ -26,7 +26,7 @@ from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.related_picture import picture
 from synth.report.statistics_section import section
-from synth.schema import grouping, related_uses
+from synth.schema import grouping, uses
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Forest
@@ -119,7 +119,7 @@ class Publishable:
             if not any(other for _, _, other in owners):
                 known[frozenset(f"{t}.{c}" for t, c, _ in owners) or frozenset(shown.table.columns)] = shown
         for use, needed in tables_of(self.schema):
-            asked = needed if tree is None else related_uses.pairs(needed)
+            asked = needed if tree is None else uses.pairs(needed)
             out[use] = [known[frozenset(t)] for t in asked if frozenset(t) in known], len(asked)
         return out
 

@@ -1,4 +1,4 @@
-"""Public rules across columns: what cannot occur together, what follows from what.
+"""Public rules across columns, of one table or of a table and one below it: what cannot be, what follows from what.
 
 Constraints are facts like any other: declared by the steward, taken as public, never read off the rows. Sampling keeps
 them: the last column that a broken rule names is drawn again from what the rest of its row allows, inside the row's own
@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
 Condition = dict[str, str]  # by column: a value, a|b, or low..high
 
 
@@ -68,6 +69,30 @@ class Missing(Rule):
     only: bool = False
 
 
+class Equal(Rule):
+    """The child's column repeats that of a table above it: both as TABLE.COLUMN."""
+
+    kind: Literal["equal"]
+    child: str
+    parent: str
+
+
+class Total(Rule):
+    """The parent's column is the sum of its children's; an empty cell counts as nothing."""
+
+    kind: Literal["total"]
+    parent: str
+    child: str
+
+
+class Count(Rule):
+    """The parent's column is its number of children in a table."""
+
+    kind: Literal["count"]
+    parent: str
+    child: str
+
+
 class Within(Rule):
     """A column that follows from the areas below it (areas.py): made of columns, not stated among constraints."""
 
@@ -77,6 +102,7 @@ class Within(Rule):
 
 
 Constraint = Annotated[Impossible | Fixed | Function | Order | Missing, Field(discriminator="kind")]
+Across = Annotated[Equal | Total | Count | Order, Field(discriminator="kind")]
 
 
 def columns_of(rule: Constraint | Within) -> tuple[str, ...]:
@@ -100,3 +126,18 @@ def derived(rules: Sequence[Constraint | Within]) -> list[str]:
     """Columns that rules give for every row, so that nothing about them needs to be asked."""
     functions = [r.column for r in rules if isinstance(r, Function) and r.otherwise is not None]
     return functions + [r.parent for r in rules if isinstance(r, Within)]
+
+
+def placed(name: str) -> tuple[str, str]:
+    """Table and column of TABLE.COLUMN.
+
+    >>> placed("stays.day")
+    ('stays', 'day')
+    """
+    table, _, column = name.partition(".")
+    return table, column
+
+
+def ends(rule: Across) -> tuple[str, str]:
+    """What a rule is about: parent and child, or low and high."""
+    return (rule.low, rule.high) if rule.kind == "order" else (rule.parent, rule.child)

@@ -2,39 +2,61 @@
 
 One table is the root: each of its rows, with everything below it, is one unit of privacy. A key says whose children a
 table's rows are, how many of one parent are kept at most, and by which column they are ordered if they are events.
+
+One table in which persons repeat is such a tree too: persons, and their rows. The two are made of the one by public
+facts alone, row by row: a row of the table is a row of both, and its person's key in both. So what happens to one
+person's rows here happens to one root there, and the proof of related tables is the proof of this
+(mechanisms/linked.md).
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
 from synth.schema import histories
 from synth.schema import uses as uses_of
-from synth.schema.column import Column
-from synth.schema.related_rules import problems
-from synth.schema.table import UNCONFIRMED, Learnt, Schema, Tables, read
+from synth.schema.column import CATEGORICAL, UNREAD, Column, repeated
+from synth.schema.constraints import NUMBER, Across, Constraint, Order, columns_of, ends, placed
+from synth.schema.names import FILE_NAME, canonical
+from synth.schema.table import (
+    MOST_CHILDREN,
+    ONE,
+    UNCONFIRMED,
+    Key,
+    Learnt,
+    PublicTable,
+    Schema,
+    Tables,
+    below,
+    children,
+    read,
+)
 from synth.schema.table import parse as parse_table
-from synth.schema.tree import MOST_CHILDREN, NUMBER, Across, Key, PublicTable
-from synth.schema.tree import ONE as ONE
 
+PERSONS, ROWS = "persons", "rows"
+MOST_BELOW = 10_000  # rows of one table below one root
+LEVELS = 3  # of tables, the root included
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
 RULES = {
     "most_children": f"must be a whole number from 1 to {MOST_CHILDREN}, how many rows of one parent are kept",
     "columns": "must list the child's columns, at least one",
     "parent_columns": "must list the parent's columns, as many as the child's",
 }
+POSITIONS = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")  # which decide them
 
 
 class Dataset(Tables, BaseModel):
     """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide; ``learnt``: what
-    it cost to learn its ``private`` facts, for a key of the root with everything below it.
+    it cost to learn its ``private`` facts, for a key of the root with everything below it. ``flat``: the one table
+    whose persons keep their rows, if it is one; ``uses`` are then that table's, with its names.
 
-    **Guarantee**: what ``parse`` returns is one tree, in which every table but the root has one parent.
+    **Guarantee**: what ``parse_related`` returns is one tree, in which every table but the root has one parent. Of
+    ``flat`` each column but the person's stands in one of both; each constraint holds in one, or across both.
 
     Privacy: public only.
     """
@@ -49,15 +71,11 @@ class Dataset(Tables, BaseModel):
     uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
     open: tuple[str, ...] | None = None
     learnt: Learnt | None = None
+    flat: Schema | None = Field(default=None, exclude=True)
 
     @property
     def tree(self) -> "Dataset | None":
         """The tables whose rows belong together, as methods of trees see them."""
-        return self
-
-    @property
-    def stated(self) -> "Schema | Dataset":
-        """The schema that somebody wrote."""
         return self
 
     @property
@@ -66,19 +84,8 @@ class Dataset(Tables, BaseModel):
         return False
 
     @property
-    def privacy_unit(self) -> tuple[str, int]:
-        """What a unit of privacy is called, and how many of its rows count: a root, with what is below it."""
-        return self.root, 1
-
-    @property
-    def unit_in_words(self) -> str:
-        """What the guarantee is about."""
-        return unit_in_words(self.downwards)
-
-    @property
-    def keys_on_card(self) -> list[dict[str, Any]]:
-        """The keys as a card and the ledger name them."""
-        return [k.model_dump(mode="json", exclude_none=True) for k in self.keys]
+    def weight(self) -> None:
+        """The column of weights: of related tables none."""
 
     @property
     def public_columns(self) -> tuple[str, ...]:
@@ -86,25 +93,42 @@ class Dataset(Tables, BaseModel):
         return ()
 
     @property
-    def weight(self) -> None:
-        """The column of weights: of related tables none."""
+    def privacy_unit(self) -> tuple[str, int]:
+        """What a unit of privacy is called, and how many of its rows count: a root, or person, with what is below."""
+        return (self.root if self.flat is None else str(self.flat.person)), 1
+
+    @property
+    def unit_in_words(self) -> str:
+        """What the guarantee is about."""
+        return unit_in_words(self.downwards) if self.flat is None else persons_in_words(self.privacy_unit[0])
+
+    @property
+    def keys_on_card(self) -> list[dict[str, Any]]:
+        """The keys as a card and the ledger name them, persons by their column, which is the unit."""
+        keys, person = [k.model_dump(mode="json", exclude_none=True) for k in self.keys], self.privacy_unit[0]
+        return [{**k, **({"parent": person, "child": f"{ROWS} of {person}"} if self.flat else {})} for k in keys]
+
+    def changed(self, how: Callable[[Any], Any]) -> Any:
+        """The schema that somebody wrote, changed; of persons and their rows both again."""
+        return how(self) if self.flat is None else as_tables(how(self.flat))
 
     def only(self, columns: Mapping[str, Collection[str]]) -> "Dataset":
         """The schema of these columns of each table, and of all identifiers."""
-        tables = {n: one.only(columns[n]) for n, one in self.tables.items()}
-        return Dataset.model_construct(dataset=self.dataset, tables=tables, keys=self.keys, public=self.public)
+        tables, flat = {n: one.only(columns[n]) for n, one in self.tables.items()}, self.flat
+        if flat is not None:
+            held = {n: c for n, c in flat.columns.items() if any(n in t.columns for t in tables.values())}
+            flat = flat.model_copy(update={"columns": held, "constraints": None})
+        facts: dict[str, Any] = {"dataset": self.dataset, "keys": self.keys, "public": self.public}
+        return Dataset.model_construct(**facts, tables=tables, flat=flat)
 
-    def with_tables(self, tables: Mapping[str, Schema]) -> Self:
+    def with_tables(self, tables: Mapping[str, Schema]) -> "Dataset":
         """The same with these tables in place of its own."""
         return self.model_copy(update={"tables": dict(tables)})
 
     def as_measured(self, table: str) -> Schema:
         """The table as a generator sees it: its measured columns, and the numbers of children under each key."""
         schema = self.tables[table]
-        numbers = {
-            number_of(k.child): Column(type="integer", min=0, max=k.most_children, source="public")
-            for k in self.keys_below(table)
-        }
+        numbers = {number_of(k.child): children(k) for k in self.keys_below(table)}
         plain = {n: c.model_copy(update={"within": None}) for n, c in schema.measured().items()}
         return schema.model_copy(update={"columns": {**plain, **numbers}, "constraints": None})
 
@@ -117,16 +141,14 @@ class Dataset(Tables, BaseModel):
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
         result = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
-        keys = {
-            k.child: [f"key to {k.parent}", f"most_children {k.most_children}"]
-            for k in self.keys
-            if k.source == UNCONFIRMED
-        }
-        public = {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
-        return {**result, **keys, **public}
+        for k in (k for k in self.keys if k.source == UNCONFIRMED):
+            result[k.child] = [f"key to {k.parent}", f"most_children {k.most_children}"]
+        return result | {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
 
     def to_json(self) -> str:
-        """The schema as JSON text, each table as a single table's schema is written."""
+        """The schema as JSON text, each table as a single table's schema is written; of persons the one table's."""
+        if self.flat is not None:
+            return self.flat.to_json()
         plain = self.model_dump(mode="json", exclude_none=True, exclude={"tables"})
         plain["keys"] = [{n: v for n, v in k.items() if v != 0} for k in plain["keys"]]
         return written(plain, self.tables)
@@ -158,6 +180,15 @@ def unit_as_it_was(downwards: Sequence[str]) -> str:
     return f"one row of {downwards[0]} with everything below it in {', '.join(downwards[1:])}"
 
 
+def persons_in_words(person: str) -> str:
+    """What the guarantee of a table whose persons keep their rows is about; ``person``: the column that names one.
+
+    >>> persons_in_words("pid")
+    'one person, named by pid, with all rows'
+    """
+    return f"one person, named by {person}, with all rows"
+
+
 def number_of(child: str) -> str:
     """The column of a parent that says how many children it has in a table.
 
@@ -177,31 +208,32 @@ def is_related(plain: object) -> bool:
 
 
 def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> Schema | Dataset:
-    """The schema of one table, or of related ones, in plain JSON data; ``name``, ``complete``: as of ``parse``.
+    """The schema of one table, or of related ones, in plain JSON data; ``name`` stands in messages.
 
-    Errors: InputError. Privacy: public only.
+    Unless ``complete``, bounds and categories may be absent, to be learnt, as in a schema that is imported.
+
+    Errors: InputError naming table, column or key, rule and remedy. Privacy: public only.
     """
-    return (parse if is_related(plain) else parse_table)(plain, name=name, complete=complete)
+    return (parse_related if is_related(plain) else parse_table)(plain, name=name, complete=complete)
 
 
 def load_any(path: str | Path, *, complete: bool = True) -> Schema | Dataset:
-    """The schema of one table, or of related ones, in the JSON file ``path``; ``complete``: as of ``parse``.
+    """The schema of one table, or of related ones, in the JSON file ``path``; ``complete``: as of ``parse_any``.
 
     Errors: InputError. Privacy: public only.
     """
     return parse_any(read(path), name=f"schema {path}", complete=complete)
 
 
-def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Dataset:
-    """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
+def parse_related(plain: object, *, name: str = "schema", complete: bool = True) -> Dataset:
+    """A checked schema of related tables from plain JSON data; ``name``, ``complete``: as of ``parse_any``.
 
-    Unless ``complete``, bounds and categories may be absent, to be learnt, as in a schema that is imported. ``name``
-    stands in messages.
-
-    Privacy: public only.
+    Errors: InputError naming table, key and rule. Privacy: public only.
     """
     if not isinstance(plain, Mapping) or not isinstance(plain.get("tables"), Mapping):
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
+    if "flat" in plain:
+        raise InputError(f"{name}: flat: {FAULTS['extra_forbidden']}")
     given = plain["tables"].items()
     tables = {str(n): parse_table(facts, name=f"{name}: table {n}", complete=complete) for n, facts in given}
     try:
@@ -235,12 +267,12 @@ def _rule(fault: Mapping[str, Any]) -> str:
     return RULES.get(fact, str(fault["msg"]))
 
 
-def load(path: str | Path, *, complete: bool = True) -> Dataset:
-    """The schema of related tables in a JSON file ``path``; ``complete``: as of ``parse``.
+def load_related(path: str | Path, *, complete: bool = True) -> Dataset:
+    """The schema of related tables in the JSON file ``path``; ``complete``: as of ``parse_any``.
 
     Errors: InputError. Privacy: public only.
     """
-    return parse(read(path), name=f"schema {path}", complete=complete)
+    return parse_related(read(path), name=f"schema {path}", complete=complete)
 
 
 def check_schema(given: object, *, tree: bool = False) -> None:
@@ -260,3 +292,329 @@ def check_schema(given: object, *, tree: bool = False) -> None:
         f"schema: a {type(given).__name__} is no schema; read its file with synth.Schema.load(path), or "
         f"make it of plain data with synth.Schema.parse(data){more}"
     )
+
+
+def as_tables(schema: Schema) -> Dataset:
+    """The table of a ``schema`` as persons and their rows. Errors: InputError for what cannot be kept together.
+
+    Privacy: public only.
+    """
+    for problem in refused(schema):
+        raise InputError(f"schema: {problem}")
+    own = schema.of_unit
+    person = {str(schema.person): schema.columns[str(schema.person)]}
+    above = {n: schema.columns[n] for n in own}
+    rows = {n: c for n, c in schema.columns.items() if n not in above and n not in person}
+    inside: dict[str, list[Constraint]] = {PERSONS: [], ROWS: []}
+    across: list[Any] = []
+    for rule in schema.constraints or ():
+        owners = {PERSONS if n in above else ROWS for n in columns_of(rule)}
+        if len(owners) == 1:
+            inside[owners.pop()].append(rule)
+        elif rule.kind == "order":
+            low, high = (f"{PERSONS if n in above else ROWS}.{n}" for n in (rule.low, rule.high))
+            across.append(Order(kind="order", low=low, high=high))
+    key = Key(
+        parent=PERSONS,
+        child=ROWS,
+        columns=(str(schema.person),),
+        most_children=int(schema.max_rows or 1),
+        order=schema.order,
+    )
+    if clash := {number_of(ROWS), *histories.named(rows, key)} & set(schema.columns):
+        raise InputError(
+            f"schema: column {min(clash)!r} has a name that stands for what is derived from a person's rows; rename "
+            "it, or `linked=False`"
+        )
+    parts = {PERSONS: {**person, **above}, ROWS: {**person, **rows}}
+    return Dataset(
+        dataset=schema.dataset,
+        tables={n: _part(schema, columns, tuple(inside[n])) for n, columns in parts.items()},
+        keys=(key,),
+        constraints=tuple(across) or None,
+        learnt=schema.learnt,
+        uses=schema.uses,
+        flat=schema,
+    )
+
+
+def refused(schema: Schema) -> Iterator[str]:
+    """Yields a sentence for each reason why a table's persons cannot keep their rows. Privacy: public only."""
+    if schema.person is None:
+        named = schema.of_unit
+        what = (
+            f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+        )
+        yield f"{what}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`"
+        return
+    if (schema.max_rows or 1) == 1:
+        yield "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
+    if (schema.max_rows or 1) > MOST_CHILDREN:
+        yield (
+            f"max_rows {schema.max_rows}: of a person whose rows stay together at most {MOST_CHILDREN} are kept; "
+            "state fewer, or `linked=False`"
+        )
+    if schema.weight is not None:
+        yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
+    if schema.totals:
+        yield "totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
+    measured = [n for n in schema.measured() if schema.columns[n].of is None]
+    if not measured:
+        yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        names = [n for n in columns_of(rule) if schema.columns[n].type not in UNREAD]
+        if len({schema.columns[n].of for n in names}) > 1 and rule.kind != "order":
+            yield (
+                f"constraint {number} ({rule.kind}) joins columns of a person with columns of rows "
+                f"({', '.join(names)}), where only an order is kept; take it out, or `linked=False`"
+            )
+
+
+def _part(schema: Schema, columns: dict[str, Column], rules: tuple[Constraint, ...]) -> Schema:
+    return Schema(dialect=schema.dialect, columns=columns, constraints=rules or None)
+
+
+def taken(schema: Schema | Dataset) -> Schema | Dataset:
+    """The schema, of a table whose persons keep their rows as two. Errors: InputError. Privacy: public only."""
+    return as_tables(schema.tables[ONE]) if schema.linked_rows else schema
+
+
+def problems(schema: Tables, complete: bool = True) -> Iterator[str]:
+    """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
+    if complete:
+        yield from undecided(schema)
+    yield from _table_problems(schema, complete)
+    for key in schema.keys:
+        yield from _key_problems(schema, key)
+    yield from _tree_problems(schema)
+    for name, public in (schema.public or {}).items():
+        yield from _public_problems(schema, name, public)
+    yield from _across_problems(schema)
+    yield from uses_of.problems(schema)
+
+
+def undecided(schema: Tables) -> Iterator[str]:
+    """Yields a sentence for what a draft left open and each key without a bound: no row is read before."""
+    if schema.open:
+        yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
+    for key in schema.keys:
+        if not key.most_children:
+            yield (
+                f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
+                f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field"
+            )
+
+
+def not_learnable(schema: Tables, lacking: Collection[str]) -> Iterator[str]:
+    """Yields a sentence for each of the ``lacking`` columns (TABLE.COLUMN) whose facts have to be another column's."""
+    for name, public in (schema.public or {}).items():
+        for table, columns in public.references:
+            for one in (f"{table}.{c}" for c in columns if f"{table}.{c}" in lacking):
+                yield f"{one} refers to the public table {name}, so nothing of it is to be learnt; state its categories"
+    for rule in schema.across:
+        for one in (n for n in ends(rule) if rule.kind == "equal" and n in lacking):
+            yield f"{one} has the facts of another column by a rule across tables (equal); state them for both"
+
+
+def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
+    if len(schema.tables) < 2:
+        yield "related tables are two or more; for one table write its schema alone"
+    if twice := repeated(n.casefold() for n in schema.tables):
+        yield f"two tables are called {twice!r} but for capitals; their files could not be told apart"
+    for name, table in schema.tables.items():
+        if not FILE_NAME.fullmatch(name):
+            yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
+        if canonical(name) == "row":
+            yield f"table {name!r}: as a unit, that word means each row by itself; rename the table"
+        if table.person is not None:
+            yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
+        if table.uses:
+            yield f"table {name}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN"
+        if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + table.of_unit:
+            yield f"table {name}: {alone[0]} is for one table in which persons repeat; leave it out"
+        if complete and not table.measured():
+            yield f"table {name}: every column is an identifier; there is nothing to learn"
+        if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
+            yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
+        if clash := set(table.columns) & histories.named(table.measured(), schema.key_above(name)):
+            yield f"table {name}: column {min(clash)!r} is called as what is derived from the rows' order; rename it"
+
+
+def _key_problems(schema: Tables, key: Key) -> Iterator[str]:
+    about = f"key of {key.child} to {key.parent}"
+    for role, table in (("parent", key.parent), ("child", key.child)):
+        if table not in schema.tables:
+            yield f"{about}: {role} {table!r} is not among the tables ({', '.join(schema.tables)})"
+            return
+    if key.parent == key.child:
+        yield f"{about}: a table cannot be its own parent"
+    if len(key.referred) != len(key.columns):
+        yield f"{about}: it names {len(key.columns)} columns of {key.child} and {len(key.referred)} of {key.parent}"
+    for table, columns in ((key.child, key.columns), (key.parent, key.referred)):
+        for name in columns:
+            column = schema.tables[table].columns.get(name)
+            if column is None:
+                yield f"{about}: {name!r} is not among the columns of {table}"
+            elif column.type != "identifier":
+                yield f"{about}: {table}.{name} is of type {column.type}; a key's columns are identifiers"
+        if twice := repeated(columns):
+            yield f"{about}: it names {table}.{twice} twice"
+    yield from _pattern_problems(schema, key, about)
+    yield from _order_problems(schema, key, about)
+
+
+def _pattern_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
+    for own, theirs in zip(key.columns, key.referred, strict=False):
+        child, parent = (schema.tables[t].columns.get(n) for t, n in ((key.child, own), (key.parent, theirs)))
+        if child and parent and child.pattern not in (None, parent.pattern):
+            yield f"{about}: {key.child}.{own} holds the keys of {key.parent}; state the pattern there alone"
+
+
+def _order_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
+    if key.order is None:
+        return
+    column = schema.tables[key.child].columns.get(key.order)
+    if column is None:
+        yield f"{about}: order {key.order!r} is not among the columns of {key.child}"
+    elif not (column.is_numeric or column.type in ("ordinal", "identifier")) or key.order in key.columns:
+        yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
+
+
+def _tree_problems(schema: Tables) -> Iterator[str]:
+    if twice := repeated(k.child for k in schema.keys):
+        yield _several_parents(schema, twice)
+        return
+    roots = [n for n in schema.tables if n not in {k.child for k in schema.keys}]
+    if not roots:
+        yield "its keys go in a circle; one table must be the root, the child of none"
+        return
+    if len(roots) > 1:
+        yield f"tables {', '.join(roots)} have no parent; one alone is the root, so each other one needs a key"
+        return
+    if lost := set(schema.tables) - set(schema.downwards):
+        yield f"the keys of {', '.join(sorted(lost))} go in a circle, which the root does not reach"
+        return
+    for name in schema.tables:
+        if len({k.referred for k in schema.keys_below(name)}) > 1:
+            yield f"keys refer to different columns of {name}; one row has one key, so name the same columns"
+        if len(schema.upwards(name)) > LEVELS:
+            yield f"table {name} stands {len(schema.upwards(name))} levels deep; at most {LEVELS} are supported"
+        elif schema.most_rows(name) > MOST_BELOW:
+            yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
+
+
+def _several_parents(schema: Tables, child: str) -> str:
+    """Why one parent alone can be a table's, and what can become of the others."""
+    keys = [k for k in schema.keys if k.child == child]
+    parents = ", ".join(k.parent for k in keys)
+    by = "; ".join(f"{k.parent} by {', '.join(k.columns)}" for k in keys)
+    above = [set(below(k.parent, [(e.child, e.parent) for e in schema.keys])) for k in keys]
+    again = sorted(above[0] & above[1] - {child})
+    shape = f"both lead to {again[0]}, " if again else ""
+    return (
+        f"table {child} has several parents ({parents}); keep one: {by}: {shape}and a row under two units is protected "
+        "as one of neither. Of another table's key a column, grouped or left out, can stay; a table that everybody may "
+        f'have goes under "public", with "referred_by": ["{child}.{keys[-1].columns[0]}"], a column of categories'
+    )
+
+
+def _public_problems(schema: Tables, name: str, public: PublicTable) -> Iterator[str]:
+    about = f"public table {name}"
+    if name in schema.tables:
+        yield f"{about}: it is among the tables that are made too; keep it in one of both"
+    elif not FILE_NAME.fullmatch(name):
+        yield f"{about}: a name is of letters, digits, - and _, since it becomes a file's"
+    elif name.casefold() in {n.casefold() for n in schema.tables}:
+        yield f"{about}: a table is called the same but for capitals; their files could not be told apart"
+    if len(set(public.keys)) < len(public.keys) or not public.keys:
+        yield f"{about}: its key must name one column, or several different ones"
+    for reference, (table, columns) in zip(public.referred_by, public.references, strict=True):
+        there = schema.tables[table].columns if table in schema.tables else {}
+        if len(columns) != len(public.keys):
+            yield (
+                f"{about}: {reference!r} names {len(columns)} columns and its key has {len(public.keys)}; write "
+                "TABLE.COLUMN+COLUMN in the key's order"
+            )
+        for name in columns:
+            column = there.get(name)
+            if column is None:
+                yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
+            elif column.type not in CATEGORICAL or column.grouping is not None:
+                yield (
+                    f"{about}: {table}.{name} must be categorical and ungrouped, its categories values of "
+                    f"{', '.join(public.keys)}"
+                )
+            elif len(columns) > 1 and column.missing_codes:
+                yield f"{about}: {table}.{name} is part of a reference, so it has no missing codes; leave them out"
+
+
+def _across_problems(schema: Tables) -> Iterator[str]:
+    """Yields a sentence for each rule across tables that cannot be kept as it is written."""
+    for i, rule in enumerate(schema.across, start=1):
+        for problem in _broken(schema, rule):
+            yield f"constraint {i} across tables ({rule.kind}): {problem}"
+    written = [rule_writes(schema, r) for r in schema.across if r.kind != "order"]
+    for name in {n for n in written if written.count(n) > 1}:
+        yield f"two constraints across tables decide {name}; keep one"
+
+
+def _broken(schema: Tables, rule: Across) -> Iterator[str]:
+    names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
+    for name in names:
+        table, column = placed(name)
+        if table not in schema.tables or column not in schema.tables[table].measured():
+            yield f"{name} is not a measured column; write TABLE.COLUMN"
+            return
+    writes = placed(rule_writes(schema, rule))
+    if schema.tables[writes[0]].columns[writes[1]].within is not None:
+        yield f"{'.'.join(writes)} lies within other areas, and is not changed after these follow from it"
+        return
+    if rule.kind == "count" and rule.child not in {k.child for k in schema.keys_below(placed(rule.parent)[0])}:
+        yield f"{rule.child} is no table of children of {placed(rule.parent)[0]}"
+        return
+    yield from _kinds(schema, rule)
+
+
+def _kinds(schema: Tables, rule: Across) -> Iterator[str]:
+    one, other = ends(rule)
+    if rule.kind == "count":
+        if _column(schema, one).type != "integer":
+            yield f"{one} must be an integer, to hold a number of children"
+        return
+    upper, lower = placed(one)[0], placed(other)[0]
+    if rule.kind == "order" and upper not in schema.upwards(lower):
+        upper, lower = lower, upper
+    if upper == lower or upper not in schema.upwards(lower):
+        yield f"{upper} does not stand above {lower}; a rule is between a table and one below it"
+        return
+    a, b = _column(schema, one), _column(schema, other)
+    if rule.kind == "equal" and _positions(a) != _positions(b):
+        yield f"{one} and {other} must have the same type, categories or bounds, and missing codes"
+    if rule.kind == "total":
+        if upper != schema.upwards(lower)[1]:
+            yield f"{upper} is not the parent of {lower}; a total is of a parent's own children"
+        if not (a.type in ("integer", "float") and b.type in ("integer", "float")):
+            yield f"{one} and {other} must be numbers"
+    if rule.kind == "order" and not (
+        a.is_numeric and b.is_numeric and (a.type == "datetime") == (b.type == "datetime")
+    ):
+        yield f"{one} and {other} must be two numbers or two dates"
+
+
+def _column(schema: Tables, name: str) -> Column:
+    table, column = placed(name)
+    return schema.tables[table].columns[column]
+
+
+def _positions(column: Column) -> dict[str, object]:
+    """What decides a column's positions."""
+    reported = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
+    return {n: getattr(column, n) for n in reported}
+
+
+def rule_writes(schema: Tables, rule: Across) -> str:
+    """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
+    if rule.kind == "order":
+        low, high = placed(rule.low)[0], placed(rule.high)[0]
+        return rule.high if low in schema.upwards(high) else rule.low
+    return rule.child if rule.kind == "equal" else rule.parent

@@ -7,7 +7,7 @@ do. Times as such tell neither, since a table of two columns has a few dozen bin
 import numpy as np
 
 from synth.schema.column import Column
-from synth.schema.tree import Key
+from synth.schema.table import Key
 
 LONG = 8  # rows of one parent in order; of more the one before and the time between tell more than the place
 GAP, MONTH = "gap in ", "month of "  # names of what is derived begin so

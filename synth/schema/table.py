@@ -6,11 +6,11 @@ missing code one in ``range(column.size, column.cells)``.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,7 @@ from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
 from synth.schema import areas, names
 from synth.schema import uses as uses_of
-from synth.schema.column import (
+from synth.schema.column import (  # noqa: F401 (others import them from here)
     CATEGORICAL,
     NUMERIC,
     SECONDS,
@@ -32,31 +32,14 @@ from synth.schema.column import (
     facts,
     repeated,
 )
-from synth.schema.constraints import Constraint, columns_of, derived
+from synth.schema.constraints import NUMBER, Across, Constraint, columns_of, derived, placed
 from synth.schema.dialect import Dialect
-from synth.schema.names import MAX_CATEGORIES, is_text
+from synth.schema.names import MAX_CATEGORIES, is_text  # noqa: F401
 from synth.schema.totals import Totals, form_problems, inlined
-from synth.schema.tree import ONE, Across, Key, PublicTable, below, placed
 
-__all__ = [
-    "CATEGORICAL",
-    "MAX_CATEGORIES",
-    "NUMERIC",
-    "SECONDS",
-    "UNCONFIRMED",
-    "UNREAD",
-    "Column",
-    "Grouping",
-    "Kind",
-    "Learnt",
-    "Schema",
-    "Source",
-    "Tables",
-    "canonical",
-    "facts",
-    "load",
-    "parse",
-]
+ONE = "synthetic"  # what a release calls a table that has no others beside it
+MOST_CHILDREN = 500  # rows of one person, or of one parent under one key
+Vouched = Literal["public", "declared", "unconfirmed"]
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MOST_COLUMNS = 20_000  # of a table, those that are omitted among them
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
@@ -78,11 +61,61 @@ class Learnt(BaseModel):
     mechanisms: tuple[dict[str, float | int | str], ...]
 
 
+class Key(BaseModel):
+    """Whose children the rows of a table are: the ``child``'s ``columns`` hold its parent's ``parent_columns``.
+
+    ``most_children``: how many of one parent are kept, drawn at random; 0 while nobody has stated it. ``order``: the
+    child's column by which one parent's rows follow each other in time: a number, a date, or an identifier whose
+    numbers rise. ``source``: who vouches for all of it; nothing said is ``declared``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parent: str
+    child: str
+    columns: tuple[str, ...] = Field(min_length=1)
+    parent_columns: tuple[str, ...] | None = Field(default=None, min_length=1)
+    most_children: int = Field(default=0, ge=1, le=MOST_CHILDREN)
+    order: str | None = None
+    source: Vouched | None = None
+
+    @property
+    def referred(self) -> tuple[str, ...]:
+        """The parent's columns; by default they are called as the child's."""
+        return self.parent_columns or self.columns
+
+
+class PublicTable(BaseModel):
+    """A table that everybody may have, to which private rows refer: copied into the release, never synthesized.
+
+    ``key``: its column that tells its rows apart, or several. ``referred_by``: TABLE.COLUMN of each reference, a column
+    of categories that are values of the key; of several columns TABLE.COLUMN+COLUMN, in the key's order.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str | tuple[str, ...]
+    referred_by: tuple[str, ...] = Field(min_length=1)
+    source: Vouched | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.key,) if isinstance(self.key, str) else self.key
+
+    @property
+    def references(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Table and columns of each reference."""
+        parts = [placed(reference) for reference in self.referred_by]
+        return [(t, (c,) if len(self.keys) == 1 else tuple(c.split("+"))) for t, c in parts]
+
+
 class Tables:
     """What is known of one table or of several, asked alike: which there are, how they hang together, what their
     columns are called.
 
-    One table has no key, and its columns go by their own names; those of several by TABLE.COLUMN.
+    One table has no key, and its columns go by their own names; those of several by TABLE.COLUMN. ``flat``: the one
+    table as which two are written, persons and their rows.
     """
 
     if TYPE_CHECKING:
@@ -101,6 +134,8 @@ class Tables:
         def uses(self) -> tuple[uses_of.Use, ...] | None: ...
         @property
         def open(self) -> tuple[str, ...] | None: ...
+        @property
+        def flat(self) -> "Schema | None": ...
 
     @cached_property
     def root(self) -> str:
@@ -130,8 +165,7 @@ class Tables:
 
     def most_rows(self, table: str) -> int:
         """How many rows of the table one root has at most."""
-        keys = [self.key_above(n) for n in self.upwards(table)]
-        return prod(k.most_children for k in keys if k is not None)
+        return prod(k.most_children for n in self.upwards(table) if (k := self.key_above(n)) is not None)
 
     def key_columns(self, table: str) -> list[str]:
         """The table's columns that keys are about."""
@@ -142,33 +176,38 @@ class Tables:
     @property
     def written(self) -> Mapping[str, "Schema"]:
         """The tables as files hold them."""
-        return self.tables
+        return self.tables if self.flat is None else {ONE: self.flat}
+
+    @property
+    def stated(self) -> Any:
+        """The schema that somebody wrote."""
+        return self.flat or self
 
     @property
     def across(self) -> tuple[Across, ...]:
         """The rules between its tables."""
-        return self.constraints or ()
+        return (self.constraints or ()) if self.keys else ()
 
     @property
     def several(self) -> bool:
         """Whether more than one table is written."""
-        return bool(self.keys)
+        return bool(self.keys) and self.flat is None
 
     @property
     def one_table(self) -> bool:
         """Whether its tree is written as one table, whose persons keep their rows."""
-        return bool(self.keys) and not self.several
+        return self.flat is not None
 
     def file_of(self, table: str) -> str:
-        """Which of the written tables has a table's rows."""
-        return table
+        """Which of the written tables has a table's rows: a row of the one table is a row of both that it becomes."""
+        return table if self.flat is None else ONE
 
-    def texts(self, file: str) -> list[str]:
+    def texts(self, file: str = ONE) -> list[str]:
         """A written table's columns that are read as text: of keys, and an identifier by which rows are ordered."""
-        key = self.key_above(file)
-        order = [key.order] if key is not None and key.order is not None else []
-        unread = [n for n in order if self.tables[file].columns[n].type == "identifier"]
-        return [*self.key_columns(file), *unread]
+        tables = [t for t in self.tables if self.file_of(t) == file]
+        ordered = [(k.child, k.order) for k in self.keys if k.child in tables and k.order is not None]
+        unread = [n for t, n in ordered if self.tables[t].columns[n].type == "identifier"]
+        return list(dict.fromkeys([*(n for t in tables for n in self.key_columns(t)), *unread]))
 
     def changed(self, how: Callable[[Any], Any]) -> Any:
         """The schema that somebody wrote, changed; of persons and their rows both again."""
@@ -184,12 +223,34 @@ class Tables:
 
     def find(self, name: str) -> tuple[str, str]:
         """The table and the column that a name from outside means."""
-        return placed(name) if self.several else (self.root, name)
+        if self.flat is None:
+            return placed(name) if self.keys else (self.root, name)
+        return self.root if name in self.tables[self.root].measured() else self.downwards[-1], name
 
     @property
     def all_columns(self) -> dict[str, Column]:
         """All columns by these names."""
-        return {self.name_of(t, n): c for t, s in self.tables.items() for n, c in s.columns.items()}
+        return {self.name_of(t, n): c for t, s in self.written.items() for n, c in s.columns.items()}
+
+    @property
+    def inner_columns(self) -> dict[str, Column]:
+        """All columns where methods count them, and of each parent its number of children (number of CHILD)."""
+        own = {self.inner_name(t, n): c for t, s in self.tables.items() for n, c in s.columns.items()}
+        return own | {f"{k.parent}.{NUMBER}{k.child}": children(k) for k in self.keys}
+
+    @property
+    def inner_measured(self) -> dict[str, Column]:
+        """Those of them that are learnt."""
+        other = {self.inner_name(t, n) for t, s in self.tables.items() for n in s.columns.keys() - s.measured()}
+        return {n: c for n, c in self.inner_columns.items() if n not in other}
+
+    def lowest(self, names: Iterable[str]) -> str | None:
+        """The table whose rows tell of all these columns (inner names), its own and those above it; None where no
+        table's do."""
+        if not self.keys:
+            return self.root
+        owners = {placed(n)[0] for n in names}
+        return next((t for t in owners if owners <= {*self.upwards(t)}), None)
 
 
 class Schema(Tables, BaseModel):
@@ -212,7 +273,7 @@ class Schema(Tables, BaseModel):
     weight: str | None = None
     linked: bool | None = None
     order: str | None = None
-    unit_source: Literal["public", "declared", "unconfirmed"] | None = None
+    unit_source: Vouched | None = None
     dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
@@ -220,37 +281,16 @@ class Schema(Tables, BaseModel):
     totals: tuple[Totals, ...] | None = None
     columns: dict[str, Column]
 
+    keys: ClassVar[tuple[()]] = ()
+    public: ClassVar[None] = None
+    open: ClassVar[None] = None
+    flat: ClassVar[None] = None
+    tree: ClassVar[None] = None
+
     @property
     def tables(self) -> dict[str, "Schema"]:
         """Itself, under the name that a release gives it."""
         return {ONE: self}
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """None."""
-        return ()
-
-    @property
-    def public(self) -> None:
-        """No table stands beside it."""
-
-    @property
-    def open(self) -> None:
-        """No key is to be decided."""
-
-    @property
-    def across(self) -> tuple[()]:
-        """No rule is between tables."""
-        return ()
-
-    @property
-    def tree(self) -> None:
-        """No tree: its rows stand alone."""
-
-    @property
-    def stated(self) -> "Schema":
-        """The schema that somebody wrote."""
-        return self
 
     @property
     def linked_rows(self) -> bool:
@@ -385,6 +425,23 @@ class Schema(Tables, BaseModel):
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
+def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The root and all tables below it, each after its parent; ``keys``: (parent, child).
+
+    >>> below("patients", [("stays", "acts"), ("patients", "stays")])
+    ('patients', 'stays', 'acts')
+    """
+    results = [root]
+    for name in results:
+        results += [child for parent, child in keys if parent == name and child not in results]
+    return tuple(results)
+
+
+def children(key: Key) -> Column:
+    """The number of children that a parent has under a key, as its column."""
+    return Column(type="integer", min=0, max=key.most_children or 1, source="public")
+
+
 def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Schema:
     """A checked schema from plain JSON data. ``complete=False`` lets categories and bounds be absent (to be learnt).
 
@@ -507,7 +564,7 @@ def _problems(schema: Schema, complete: bool):
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
-    yield from uses_of.problems(schema.uses or (), schema.columns, schema.measured())
+    yield from uses_of.problems(schema)
     yield from areas.problems(schema.columns, schema.constraints or (), schema.target)
     yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
 

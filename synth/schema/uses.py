@@ -11,11 +11,12 @@ a line of text, or as JSON. Names with spaces, or words of the grammar, stand in
     columns age, income                             columns that matter more
     correlations of age, income, hours              how numbers go together
 
-A weight stands behind: `age by sex (weight 2)`.
+A weight stands behind: `age by sex (weight 2)`. Columns of several tables are named TABLE.COLUMN.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -39,6 +40,8 @@ WEIGHT = re.compile(r"\s*\(\s*weight\s+([0-9.]+)\s*\)\s*$", re.I)
 LISTED = re.compile(r"\s*(?:,|\band\b)\s*")
 BY = re.compile(r"\s*(?:,|\band\b|\bby\b)\s*")
 QUOTE = re.compile(r"`([^`]*)`")
+GRAMMAR = {"by", "x", "across", "between", "compare", "predict", "of", "and", "columns", "column", "correlations", "np"}
+WORD = re.compile(r"(?<![\w.`\"'])[^\W\d][\w.]*(?![\w.`\"']|\s*\()")  # of a formula: no function, nothing quoted
 
 Named = tuple[str, ...]
 
@@ -257,11 +260,14 @@ def read(plain: Any) -> Any:
     return plain
 
 
-def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
+def of_plan(
+    text: str, columns: Collection[str], find: Callable[[str], tuple[str, str]] = lambda name: ("", name)
+) -> tuple[list[Use], list[str]]:
     """The uses in a research plan ``text``, and its lines that name none: a line is a use, or prose that names columns.
 
     Prose that names two to four of the ``columns`` asks for their table. Empty lines, bullets and numbers before a line
-    are passed over.
+    are passed over. ``find``: the table and the column that a name means; a column that one table alone has may stand
+    without it.
 
     Privacy: public only.
 
@@ -269,10 +275,16 @@ def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
     >>> uses, rest = of_plan(plan, ["age", "sex", "income"])
     >>> [u.words for u in uses], rest
     (['income ~ age', 'income by age by sex'], ['Funded by X.'])
+    >>> plan = "How do days differ by sex?\\ndays ~ sex"
+    >>> [u.words for u in of_plan(plan, ["stays.days", "patients.sex"], find=lambda n: tuple(n.split(".")))[0]]
+    ['stays.days by patients.sex', 'stays.days ~ patients.sex']
     """
+    many = Counter(find(n)[1].casefold() for n in columns)
+    short = {find(n)[1].casefold(): n for n in columns if find(n)[1] != n and many[find(n)[1].casefold()] == 1}
+    short = {s: n for s, n in short.items() if s not in GRAMMAR}
     uses: list[Use] = []
     rest: list[str] = []
-    for line in (re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", whole).strip() for whole in text.splitlines()):
+    for line in (re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", _in_full(one, short)).strip() for one in text.splitlines()):
         if not line:
             continue
         use = _of_line(line, columns)
@@ -281,6 +293,18 @@ def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
         elif use not in uses:
             uses.append(use)
     return uses, rest
+
+
+def _in_full(line: str, short: dict[str, str]) -> str:
+    """A line with its short names as TABLE.COLUMN, but for the weight behind it."""
+    if not short:
+        return line
+    weight = WEIGHT.search(line)
+    body, end = (line[: weight.start()], line[weight.start() :]) if weight else (line, "")
+    text, names = without_quotes(body)
+    full = [short.get(n.casefold(), n) for n in names]
+    text = re.sub(_any_of(short), lambda m: quoted(short[m[0].casefold()]), text, flags=re.I)
+    return restored(text, [f"`{n}`" for n in full]) + end
 
 
 def _of_line(line: str, columns: Collection[str]) -> Use | None:
@@ -309,18 +333,33 @@ def _mentioned(line: str, columns: Collection[str]) -> list[str]:
     return names
 
 
-def problems(uses: Sequence[Use], columns: Mapping[str, Any], measured: Collection[str]) -> Iterator[str]:
-    """A sentence for each rule that uses break. ``columns``: of the schema; ``measured``: those that are learnt."""
+def problems(schema: Any) -> Iterator[str]:
+    """A sentence for each rule that the uses of a ``schema``, of one table or of several, break."""
+    uses, known, measured = schema.uses or (), schema.inner_columns, schema.inner_measured
     if len(uses) > MOST_USES:
         yield f"it names {len(uses)} uses, at most {MOST_USES} are possible; name the important ones"
-    cells = tables = 0
+    cells = many = 0
     for number, use in enumerate(uses, start=1):
-        for problem in _own_problems(use, columns, measured):
-            yield f"use {number} ({shown(use.words)}): {problem}"
-        tables += len(use.tables)
+        about = f"use {number} ({shown(use.words)})"
+        for problem in _own_problems(use, known, measured):
+            yield f"{about}: {problem}"
+        many += len(use.tables)
         cells += sum(FEWEST_BINS ** len(t) for t in use.tables if len(t) > 2)
-    if tables > MOST_TABLES or cells > MOST_CELLS:
-        yield f"its uses need {tables:,} tables, at most {MOST_TABLES:,} are possible; name fewer columns"
+    if many > MOST_TABLES or cells > MOST_CELLS:
+        yield f"its uses need {many:,} tables, at most {MOST_TABLES:,} are possible; name fewer columns"
+    for number, use in enumerate(uses if schema.keys else (), start=1):
+        about, tables = f"use {number} ({shown(use.words)})", use.tables
+        if isinstance(use, RegressionUse):
+            text, names = without_quotes(in_quotes(use.formula, known))
+            tables = (tuple(dict.fromkeys(names)),)
+            for name in sorted({*names} - known.keys()) or WORD.findall(text):
+                yield f"{about}: {name!r} is not among the columns; {meant(name, known)}"
+        for table in tables:
+            if known.keys() >= {*table} and table and schema.lowest(table) is None:
+                yield (
+                    f"{about}: {quoted(table[0])} and its others stand in tables of which none is below all; name "
+                    "columns of one table and of those above it"
+                )
 
 
 def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str]) -> Iterator[str]:
@@ -336,3 +375,48 @@ def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str
     names = [list(t) for t in use.tables] or [list(use.names)]
     if any(a == b for t in names for a, b in pairwise(sorted(t))):
         yield "it names a column twice; name it once"
+
+
+def in_quotes(formula: str, known: Iterable[str]) -> str:
+    """The formula with all columns that it names as TABLE.COLUMN in backquotes.
+
+    >>> in_quotes("log(b.y) ~ a.x + `a.a name`", ["a.x", "b.y", "a.a name"])
+    'log(`b.y`) ~ `a.x` + `a.a name`'
+    """
+    text, names = without_quotes(formula)
+    marked = re.sub(_any_of(known), lambda m: f"`{m[0]}`", text)
+    return restored(marked, [f"`{n}`" for n in names])
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """A pattern of these names as words of a text, of names within names the longest."""
+    every = "|".join(re.escape(n) for n in sorted(names, key=len, reverse=True))
+    return rf"(?<![\w.\"'])(?:{every})(?![\w.\"'])"
+
+
+def of_formula(schema: Any, use: RegressionUse) -> tuple[Any, RegressionUse]:
+    """A regression as one on a single table: the columns that it names, TABLE.COLUMN, and its formula on them.
+
+    Privacy: public only.
+    """
+    alone = schema.tables[schema.root]
+    if not schema.keys:
+        return alone, use
+    every = schema.inner_columns
+    text = in_quotes(use.formula, every)
+    own = {n: every[n].model_copy(update={"within": None}) for n in without_quotes(text)[1] if n in every}
+    return type(alone).model_construct(columns=own), use.model_copy(update={"formula": text})
+
+
+def pairs(tables: Iterable[Named]) -> list[Named]:
+    """What is counted of these tables: their pairs, each once; single columns as they are.
+
+    >>> pairs([("a.x", "b.y", "b.z"), ("a.x",)])
+    [('a.x', 'b.y'), ('a.x', 'b.z'), ('b.y', 'b.z'), ('a.x',)]
+    """
+    made: dict[frozenset[str], Named] = {}
+    for table in tables:
+        split: list[Named] = [*combinations(table, 2)] or [table]
+        for one in split:
+            made.setdefault(frozenset(one), one)
+    return list(made.values())

@@ -16,8 +16,7 @@ from synth.files.regular_files import is_folder
 from synth.schema.dataset import written
 from synth.schema.names import FILE_NAME
 from synth.schema.related_names import Reference, Tree, guessed, shared, sure, tree
-from synth.schema.table import UNCONFIRMED, Column, Schema
-from synth.schema.tree import MOST_CHILDREN, Key, PublicTable
+from synth.schema.table import MOST_CHILDREN, UNCONFIRMED, Column, Key, PublicTable, Schema
 from synth.sources import named_databases
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft, rows_retained

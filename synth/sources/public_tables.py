@@ -13,8 +13,7 @@ from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_file
 from synth.schema.column import canonical
 from synth.schema.constraints import Fixed
-from synth.schema.table import Schema, Tables
-from synth.schema.tree import PublicTable
+from synth.schema.table import PublicTable, Schema, Tables
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading

@@ -12,8 +12,7 @@ import pyarrow as pa
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files.regular_files import is_file, is_folder
 from synth.schema.codec import Draws, Encoded
-from synth.schema.table import Schema, Tables
-from synth.schema.tree import ONE
+from synth.schema.table import ONE, Schema, Tables
 from synth.sources.formats.text_table import Table, Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder

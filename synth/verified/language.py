@@ -17,8 +17,7 @@ from synth.questions import Bins, Block, Score, TreeScore
 from synth.questions.embeddings import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.questions.linked import place as linked
 from synth.schema import codec
-from synth.schema.dataset import Dataset
-from synth.schema.persons import taken
+from synth.schema.dataset import Dataset, taken
 from synth.schema.table import Column, Schema
 from synth.verified import formula
 

@@ -18,7 +18,7 @@ def two(order=None):
         "p": {"columns": {"id": {"type": "identifier"}, "x": flag}},
         "c": {"columns": {"id": {"type": "identifier"}, "y": flag, "t": {"type": "integer", "min": 0, "max": 9}}},
     }
-    return datasets.parse({"tables": tables, "keys": keys})
+    return datasets.parse_related({"tables": tables, "keys": keys})
 
 
 def forest(schema, roots):

@@ -13,7 +13,7 @@ from synth.errors import InputError
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
-from synth.schema.dataset import parse as parse_related
+from synth.schema.dataset import parse_related
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.related_tables import places, read

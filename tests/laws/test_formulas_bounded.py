@@ -14,7 +14,7 @@ import pytest
 
 from synth.errors import SynthError
 from synth.pipeline import uses as pipeline_uses
-from synth.schema import related_uses, uses
+from synth.schema import uses
 from synth.schema.table import Schema
 from synth.verified import formula
 
@@ -96,7 +96,7 @@ READERS = {
     "a use of outcome": lambda t: pipeline_uses.with_uses(SCHEMA, [f"{t} ~ x"]),
     "a line of text": lambda t: uses.of_text(t),
     "a plan": lambda t: uses.of_plan(f"{t}\n" * 3, list(SCHEMA.columns)),
-    "related": lambda t: related_uses.quoted(f"a.y ~ {t}", ["a.y", "a.x"]),
+    "related": lambda t: uses.in_quotes(f"a.y ~ {t}", ["a.y", "a.x"]),
 }
 
 

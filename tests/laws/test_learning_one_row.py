@@ -23,8 +23,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
 from synth.questions import Counts, Values
 from synth.schema import dataset as datasets
-from synth.schema.dataset import ONE
-from synth.schema.persons import as_tables
+from synth.schema.dataset import ONE, as_tables
 from synth.sources.related_tables import places
 from synth.sources.rows.forest import TableRows, one_of_each_root
 from synth.sources.table_source import place_of
@@ -44,7 +43,7 @@ PLAIN = {
         {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2},
     ],
 }
-SCHEMA = datasets.parse(PLAIN, complete=False)
+SCHEMA = datasets.parse_related(PLAIN, complete=False)
 SENTINEL, MANY = "SENTINEL", 5
 
 
@@ -165,7 +164,7 @@ def test_a_text_in_all_rows_of_one_root_counts_once_from_every_reader(reader, tm
         assert len(rows_seen["g.n"]) == len(rows_seen["g.n (fineness)"]) == 8 + planted
 
 
-def of_persons(*, planted, linked):
+def persons_in_words(*, planted, linked):
     """What learning sees of one table in which persons repeat; the last one has the planted text in every row."""
     plain = facts_of(id=KEY, b={**WORD, "of": "unit" if linked else None}, x=WORD) | {"unit": "id", "max_rows": MANY}
     flat = synth.Schema.parse(plain, complete=False)
@@ -182,7 +181,7 @@ def of_persons(*, planted, linked):
 def test_a_text_in_all_rows_of_one_person_counts_once_and_rows_of_nobody_as_in_the_run(linked):
     for planted in (False, True):
         nobody = 0 if linked else 1  # passed over where persons keep their rows, else a unit of its own
-        assert of_persons(planted=planted, linked=linked) == {
+        assert persons_in_words(planted=planted, linked=linked) == {
             "usual": 8,
             "nobody's": nobody,
             **({SENTINEL: 1} if planted else {}),
@@ -195,7 +194,7 @@ LONELY, FAILURE = 20_000, 0.01
 def lonely(most):
     """Every root has a text of its own in each of its children, ``most`` of which are kept."""
     keys = [{**PLAIN["keys"][0], "most_children": most}]
-    schema = datasets.parse({"tables": {n: PLAIN["tables"][n] for n in "rc"}, "keys": keys}, complete=False)
+    schema = datasets.parse_related({"tables": {n: PLAIN["tables"][n] for n in "rc"}, "keys": keys}, complete=False)
     own = np.arange(LONELY)
     children = pd.DataFrame(
         {"id": np.repeat(own, most), "cid": np.arange(LONELY * most), "b": np.repeat([f"t{i}" for i in own], most)}

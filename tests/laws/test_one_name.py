@@ -142,7 +142,7 @@ def test_no_table_or_person_is_called_as_a_row_by_itself_is(name):
     }
     keys = [{"parent": name, "child": "visits", "columns": ["id"], "most_children": 3}]
     with pytest.raises(InputError, match="rename the table"):
-        datasets.parse({"tables": tables, "keys": keys})
+        datasets.parse_related({"tables": tables, "keys": keys})
     columns = {"row": key, "sex": SCHEMA["columns"]["sex"]}
     with pytest.raises(InputError, match="rename the column"):
         parse({"unit": "row", "columns": columns})

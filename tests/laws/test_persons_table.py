@@ -14,8 +14,7 @@ from synth.mechanisms import embeddings, linked
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Embedding, Linked, Marginal
 from synth.questions.linked import place
-from synth.schema.dataset import number_of
-from synth.schema.persons import PERSONS, ROWS, as_tables
+from synth.schema.dataset import PERSONS, ROWS, as_tables, number_of
 from synth.sources.rows.forest import TableRows, link
 from synth.verified import language
 from synth.verified.plan import Cut

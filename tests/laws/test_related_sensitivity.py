@@ -124,7 +124,7 @@ def deep(schema, x, children):
 
 
 def test_grandchildren_multiply_weights():
-    schema = datasets.parse(THREE)
+    schema = datasets.parse_related(THREE)
     zs = [below for many in range(3) for below in product(range(2), repeat=many)]
     children = [(y, list(z)) for y in range(2) for z in zs]
     cases = [(x, list(c)) for x in range(2) for many in range(3) for c in product(children, repeat=many)]

@@ -16,9 +16,8 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
-from synth.schema.dataset import number_of
-from synth.schema.persons import PERSONS
-from synth.schema.persons import ROWS as BELOW
+from synth.schema.dataset import PERSONS, number_of
+from synth.schema.dataset import ROWS as BELOW
 from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.stored_trees import StoredTrees, stored
@@ -245,7 +244,7 @@ def test_one_table_of_persons_is_counted_there_as_here(tmp_path):
             "columns": {"who": KEY, "day": DAY, "s": {"type": "categorical", "categories": ["f", "m"], "of": "unit"}},
         }
     )
-    facts = synth.schema.persons.as_tables(flat)
+    facts = synth.schema.dataset.as_tables(flat)
     who = rng.integers(-1, 20, 90) % 21
     who = np.array([w for w in who if (who == w).sum() <= 9])
     table = pa.table(

@@ -23,7 +23,7 @@ from synth.questions.linked import placed
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.report import publish
-from synth.schema.persons import taken
+from synth.schema.dataset import taken
 from tests.laws.related_trees import SCHEMA
 from tests.made import ID, codes, facts_of, number
 from tests.unit.reporting.related_homes import PLAIN, homes

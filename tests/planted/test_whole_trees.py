@@ -12,7 +12,7 @@ from synth.generators.core.related_fit import TreeOptions
 from synth.mechanisms import linked
 from synth.pipeline import charge
 from synth.privacy.relation import Relation
-from synth.schema.persons import PERSONS
+from synth.schema.dataset import PERSONS
 from synth.sources.rows import forest
 from synth.sources.rows.forest import link
 from tests.planted.suspects import swapped

@@ -60,7 +60,7 @@ def test_metadata_become_a_schema_that_waits_for_its_bounds(command, metadata, t
     code, _, stderr = command("schema", "check", out)
     assert (code, "most_children is missing" in stderr) == (2, True), stderr
     assert command("schema", "import", metadata, "--out", out, "--most-children", "people=4")[0] == 0
-    result = datasets.load(out, complete=False)
+    result = datasets.load_any(out, complete=False)
     assert (result.root, result.most_rows("people")) == ("homes", 4)
     assert {c.type for n, c in result.tables["people"].columns.items() if n in ("st", "home")} == {"identifier"}
     back = tmp_path / "back.json"
@@ -91,7 +91,7 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     code, _, stderr = command("schema", "import", metadata, "--out", out, *options)
     assert code == 0, stderr
     assert command("schema", "check", out, "--table", folder)[0] == 0
-    result = datasets.load(out)
+    result = datasets.load_any(out)
     assert (result.tables["homes"].columns["rooms"].min, result.tables["homes"].columns["rooms"].max) == (3, 5)
     assert "more" not in result.tables["people"].columns
     code, _, stderr = command(f"run {folder} --schema {out} --epsilon 8 --out {tmp_path}/r --num-rows 40")

@@ -40,7 +40,7 @@ PLAIN = {
         {"kind": "total", "parent": "accounts.total", "child": "orders.amount"},
     ],
 }
-SCHEMA = datasets.parse(PLAIN)
+SCHEMA = datasets.parse_related(PLAIN)
 
 
 def rows(seed=1, size=200):

@@ -32,12 +32,12 @@ PLAIN = {
 
 
 def test_a_tree_is_read_and_written():
-    result = datasets.parse(PLAIN)
+    result = datasets.parse_related(PLAIN)
     assert (result.root, result.downwards) == ("patients", ("patients", "stays", "acts"))
     assert result.most_rows("acts") == 15
     assert result.key_columns("stays") == ["sid", "patient"]
     assert list(result.as_measured("patients").columns) == ["sex", "number of stays"]
-    assert datasets.parse(json.loads(result.to_json())) == result
+    assert datasets.parse_related(json.loads(result.to_json())) == result
 
 
 WRONG = {
@@ -86,13 +86,13 @@ WRONG = {
 def test_what_is_wrong_is_one_line(wrong):
     parts, reported = WRONG[wrong]
     with pytest.raises(InputError) as error:
-        datasets.parse(changed(PLAIN, **parts))
+        datasets.parse_related(changed(PLAIN, **parts))
     assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_a_folder_has_one_file_for_each_table(tmp_path):
-    schema = datasets.parse(PLAIN)
+    schema = datasets.parse_related(PLAIN)
     for name in ("patients.csv", "stays.parquet", "acts.csv"):
         (tmp_path / name).write_bytes(b"")
     assert {n: p.path.name for n, p in places(tmp_path, schema).items()} == {

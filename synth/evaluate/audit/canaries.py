@@ -97,7 +97,7 @@ def _trees(names: list[str], there: list[str]) -> tuple[Dataset, dict[str, pd.Da
     facts = {"tables": {t: {"columns": columns} for t in ("roots", "children")}, "keys": [key]}
     below = [n for n in there for _ in range(MANY)]
     tables = {"roots": there, "children": below}
-    return datasets.parse(facts), {t: pd.DataFrame({"key": n, "name": n}) for t, n in tables.items()}
+    return datasets.parse_related(facts), {t: pd.DataFrame({"key": n, "name": n}) for t, n in tables.items()}
 
 
 def _released(releases: Any, canaries: int) -> np.ndarray | None:

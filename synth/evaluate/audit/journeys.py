@@ -25,8 +25,7 @@ from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline import run as pipeline
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
-from synth.schema.dataset import Dataset
-from synth.schema.persons import taken
+from synth.schema.dataset import Dataset, taken
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge

@@ -16,8 +16,7 @@ import pandas as pd
 from synth.errors import UsageError
 from synth.evaluate.audit.neighbours import FACTS
 from synth.privacy.relation import Relation
-from synth.schema.dataset import Dataset, parse_any
-from synth.schema.persons import taken
+from synth.schema.dataset import Dataset, parse_any, taken
 from synth.schema.table import Schema
 from synth.sources.engines.engine import Engine
 

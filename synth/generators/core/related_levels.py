@@ -22,8 +22,8 @@ from synth.generators.core.columns import Histogram
 from synth.generators.core.related_tables import Known
 from synth.lazy import torch
 from synth.questions.linked import FAR
+from synth.schema.constraints import NUMBER
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.tree import NUMBER
 
 
 @dataclass(frozen=True, kw_only=True)

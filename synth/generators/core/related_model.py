@@ -21,7 +21,7 @@ from synth.generators.core.sampling import even_codes, even_pairs
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.histories import gap_of, month_of, months
-from synth.schema.tree import Key
+from synth.schema.table import Key
 
 if TYPE_CHECKING:
     from synth.schema.enforcement import Rules

@@ -17,7 +17,7 @@ from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, 
 from synth.questions.linked import NEAR, View, placed
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.histories import gap_of, is_long, month_of
-from synth.schema.tree import Key
+from synth.schema.table import Key
 
 FAINT = 5e-4  # noise of a table's count, part of the roots, from which on it is asked first what can be seen
 SCOUT = 0.1  # of the tables' budget: the first question

@@ -24,9 +24,8 @@ from synth.release.card import choice, given
 from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
-from synth.schema.dataset import unit_as_it_was, unit_in_words
-from synth.schema.persons import unit_in_words as of_persons
-from synth.schema.tree import below
+from synth.schema.dataset import persons_in_words, unit_as_it_was, unit_in_words
+from synth.schema.table import below
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")
@@ -132,7 +131,8 @@ def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield f"its unit {about['unit']} is not the root of its tables"
     else:
         tables = below(about["unit"], [(k["parent"], k["child"]) for k in keys])
-        if about.get("unit_in_words") not in (unit_in_words(tables), unit_as_it_was(tables), of_persons(about["unit"])):
+        known = (unit_in_words(tables), unit_as_it_was(tables), persons_in_words(about["unit"]))
+        if about.get("unit_in_words") not in known:
             yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):

@@ -17,8 +17,7 @@ from synth.questions.linked import FAR, NEAR, View, placed
 from synth.schema import histories
 from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.table import Column
-from synth.schema.tree import Key
+from synth.schema.table import Column, Key
 from synth.sources.engines.engine import Spark
 from synth.sources.engines.sql import LOST, settled
 from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows, joint_tables

@@ -15,7 +15,7 @@ from synth.questions.linked import FAR, NEAR, View, placed
 from synth.schema import cells, histories
 from synth.schema.codec import Draws, TextColumn
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.tree import Key
+from synth.schema.table import Key
 from synth.sources.rows.encoded import Tables
 from synth.sources.rows.marginals import MarginalCounter
 from synth.sources.rows.spill import ranked

@@ -22,7 +22,7 @@ def schema(order):
         "c": {"columns": {"id": {"type": "identifier"}, "cid": {"type": "identifier"}, "y": FLAG}},
         "g": {"columns": {"cid": {"type": "identifier"}, "z": FLAG}},
     }
-    return datasets.parse({"tables": tables, "keys": keys})
+    return datasets.parse_related({"tables": tables, "keys": keys})
 
 
 SIZES = {"p": {"x": 2, "number of c": MOST + 1}, "c": {"y": 2, "number of g": 3}, "g": {"z": 2}}

@@ -8,7 +8,7 @@ from synth.questions import Bins, Linked, LinkedRelease, Marginal
 from synth.schema import dataset as datasets
 
 ONE = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": ONE}},

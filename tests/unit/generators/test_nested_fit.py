@@ -14,7 +14,7 @@ from synth.questions.linked import place
 from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},

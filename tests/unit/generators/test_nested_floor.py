@@ -22,7 +22,7 @@ from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 
 EIGHT = {"type": "categorical", "categories": list("abcdefgh")}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": EIGHT, "v": EIGHT}},

@@ -35,7 +35,7 @@ TREE = {
 
 def fitted(plain=TREE, roots=1000):
     """A model of made-up rows whose components hardly mix, and its closed form."""
-    schema = datasets.parse(plain)
+    schema = datasets.parse_related(plain)
     setting = Setting(schema=schema.as_measured("p"), tree=schema, mu=30.0, sensitivity=1.0)
     rows, noise = made_up(schema, roots), SeededNoise(1)
     releases = ask_tree_columns(

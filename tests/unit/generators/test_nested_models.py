@@ -9,7 +9,7 @@ from synth.schema import dataset as datasets
 from tests.unit.generators.helpers import mixture
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},

@@ -23,7 +23,7 @@ from synth.schema import dataset as datasets
 from synth.sources.rows.forest import Forest
 
 FOUR = {"type": "categorical", "categories": list("abcd")}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": FOUR, "v": FOUR}},

@@ -11,7 +11,7 @@ from synth.generators.core.related_tables import Known
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},

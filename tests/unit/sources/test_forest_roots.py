@@ -7,7 +7,7 @@ from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 
 KEY, LETTERS = {"type": "identifier"}, {"type": "categorical", "categories": list("abcdef")}
-SCHEMA = datasets.parse(
+SCHEMA = datasets.parse_related(
     {
         "tables": {t: {"columns": {"a": KEY, "b": KEY, "x": LETTERS}} for t in ("top", "mid", "low")},
         "keys": [
