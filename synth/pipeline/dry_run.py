@@ -31,7 +31,7 @@ from synth.pipeline.rehearsal import Pretend, Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
-from synth.pipeline.run import carry_out, fit_and_sample, write
+from synth.pipeline.run import carry_out, finish
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
@@ -109,8 +109,13 @@ def dry_run(schema: Schema | Dataset, *, rows: int, seconds: float = 30.0, **opt
     facts = with_uses(with_target(schema, request.target), request.uses)
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
-            request = request.changed(out=Path(folder) / "release")
-            _through(_plan(taken(facts), many, request, Path(folder)), Path(folder), watch)
+            plan = _plan(taken(facts), many, request.changed(out=Path(folder) / RELEASE), Path(folder))
+            paid = ChargedRun(plan, Context(reporter=watch, audience=NOBODY, log=Path(folder) / "steward.json"))
+            with paid.charged():
+                releases, setting = paid.measure()
+                how: dict[str, Any] = {"started": began, "device": plan.device}
+                finish(plan.request, plan.questions, releases, setting, watch, paid.card, **how)
+                watch.ended = True
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
@@ -120,7 +125,8 @@ def dry_run(schema: Schema | Dataset, *, rows: int, seconds: float = 30.0, **opt
                 f"method {method} with these options would fail after the spend, in the stage {watch.at}, as "
                 f"it does on made-up rows of this schema ({reason}); choose other options or another method"
             ) from None
-    return DryRun(done=watch.done(), left=watch.left(), rows=many, seconds=time.monotonic() - began)
+    done = watch.done()
+    return DryRun(done=done, left=STAGES[len(done) :], rows=many, seconds=time.monotonic() - began)
 
 
 class _Watch:
@@ -144,14 +150,7 @@ class _Watch:
 
     def done(self) -> tuple[str, ...]:
         """Stages that came to their end."""
-        return STAGES if self.ended else STAGES[: self._place()]
-
-    def left(self) -> tuple[str, ...]:
-        """Stages that did not."""
-        return STAGES[len(self.done()) :]
-
-    def _place(self) -> int:
-        return STAGES.index(self.at) if self.at in STAGES else 0
+        return STAGES if self.ended else STAGES[: STAGES.index(self.at) if self.at in STAGES else 0]
 
 
 def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path) -> RunPlan:
@@ -176,16 +175,6 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
     )
     plan.check()
     return plan
-
-
-def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
-    """The run from its spend to its files. Errors: SpentError."""
-    paid = ChargedRun(plan, Context(reporter=watch, audience=NOBODY, log=folder / "steward.json"))
-    with paid.charged():
-        releases, setting = paid.measure()
-        made = fit_and_sample(plan.questions, releases, setting, watch, plan.request, device=plan.device)
-        write(plan.request, made, releases, setting, made.on_card(paid.card(), releases), watch)
-        watch.ended = True
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from synth.pipeline import same_rows
 from synth.pipeline.charge import ChargedRun, charge
 from synth.pipeline.prepare import requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.run import fit_and_sample, write
+from synth.pipeline.run import finish
 from synth.privacy.ledger.ledger import Spend
 from synth.privacy.ledger.policy import exact
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
@@ -106,19 +106,35 @@ def federated(
         releases = generator.measure(Run(summed([ask for ask, _ in doors]), setting, reporter.progress))
         for run in runs.values():
             run.shut()
-        request = most.plan.request
-        made = fit_and_sample(generator, releases, setting, reporter, request.changed(out=None))
         most = max(runs.values(), key=lambda run: run.epsilon_derived)
-        about = of_sites(made.on_card(most.card(), releases), [_site(n, run) for n, run in runs.items()])
-        paths = write(request, made, releases, setting, about, reporter)
-    table = pd.DataFrame({n: a.to_pandas() for n, a in made.texts[ONE].items()})
+        lines = [
+            {
+                "site": name,
+                "dataset": run.plan.request.dataset,
+                "epsilon_derived": run.epsilon_derived,
+                "ledger_entry": {"number": run.line.number, "hash": run.line.hash},
+            }
+            for name, run in runs.items()
+            if run.line is not None
+        ]
+        made = finish(
+            most.plan.request,
+            generator,
+            releases,
+            setting,
+            reporter,
+            lambda: of_sites(most.card(), lines),
+            started=0.0,
+            device="cpu",
+            held=True,
+        )
     return Federated(
-        table=table,
-        model=made.model,
-        spent={n: r.line.number for n, r in runs.items() if r.line is not None},
-        epsilon_derived={n: r.epsilon_derived for n, r in runs.items()},
-        card=about,
-        paths=paths,
+        table=pd.DataFrame({n: a.to_pandas() for n, a in made["tables"][ONE].items()}),
+        model=made["model"],
+        spent={one["site"]: one["ledger_entry"]["number"] for one in lines},
+        epsilon_derived={one["site"]: one["epsilon_derived"] for one in lines},
+        card=made["card"],
+        paths=made["paths"],
     )
 
 
@@ -140,18 +156,6 @@ def _check_together(runs: Mapping[str, ChargedRun]) -> None:
     for (one, first), (other, second) in combinations(runs.items(), 2):
         if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
             raise UsageError(f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out")
-
-
-def _site(name: str, run: ChargedRun) -> dict[str, Any]:
-    """A site's line on the card."""
-    assert run.line is not None
-    entry = {"number": run.line.number, "hash": run.line.hash}
-    return {
-        "site": name,
-        "dataset": run.plan.request.dataset,
-        "epsilon_derived": run.epsilon_derived,
-        "ledger_entry": entry,
-    }
 
 
 def together(settings: Sequence[Setting]) -> Setting:

@@ -31,8 +31,8 @@ from synth.pipeline.plan_result import Errors, LearningForecast, Plan, PlannedQu
 from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import Pretend, rehearse
 from synth.pipeline.reporting import Quiet
-from synth.pipeline.request import RunRequest, check_num_rows
-from synth.pipeline.run import Wanted, fit_and_sample
+from synth.pipeline.request import RefitRequest, RunRequest, check_num_rows
+from synth.pipeline.run import fit_and_sample
 from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
 from synth.pipeline.uses import tables_of, with_uses
 from synth.privacy.accounting.composition import epsilon_of
@@ -478,7 +478,7 @@ def _made(generator: Any, pretend: Pretend, grant: Grant) -> dict[str, np.ndarra
     told = setting(pretend.schema, grant, public_rows=rows if grant.adjacency.rows_are_public else None)
     releases = generator.measure(Run(session.ask, replace(told, priors=pretend.priors), Quiet().progress))
     session.close()
-    made = fit_and_sample(generator, releases, told, Quiet(), Wanted(seed=0, num_rows=1))
+    made = fit_and_sample(generator, releases, told, Quiet(), RefitRequest(release="", seed=0, num_rows=1))
     drawn: dict[str, np.ndarray] = made.model.sample(rows, rng=np.random.default_rng(1))
     return drawn
 

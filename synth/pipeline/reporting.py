@@ -34,10 +34,10 @@ class Quiet:
 
 
 @contextmanager
-def watched() -> Iterator[Reporter]:
-    """A progress line where somebody watches, in a terminal or a notebook; else nobody is told."""
-    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+def watched(reporter: Reporter | None = None) -> Iterator[Reporter]:
+    """The ``reporter``, or a progress line where somebody watches, in a terminal or a notebook; else nobody is told."""
+    if reporter is None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
         with ProgressLine(STAGES) as line:
             yield line
     else:
-        yield Quiet()
+        yield reporter or Quiet()

@@ -7,7 +7,7 @@ are read (charge.py). From the last answer on, all is post-processing.
 import hashlib
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,57 +52,18 @@ networks = Lazy("synth.numeric.networks")  # and with it torch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """How much is drawn, and where it is written, as a request says it; ``num_rows``: of related tables, of the root.
-
-    ``seed``: by default drawn. Tables that are written nowhere are held in memory.
-    """
-
-    seed: int | None = None
-    num_rows: int | None = None
-    out: str | None = None
-    raw_text: bool = False
-    dialect: str = "plain"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Made:
-    """A model and tables drawn from it, by name: ``texts``, or nothing where only ``blocks`` hold a table.
+    """A model and tables drawn from it, by name: ``texts``, or nothing where only the ``drawing`` holds a table.
 
-    Blocks of a single table come once, as it is written. ``retained`` says how constraints were kept, of the rows drawn
-    so far; ``num_rows``: of each table; ``several``: whether they are related ones.
+    The drawing gives blocks of a single table once, as it is written. ``schema``: of the table, or of the tree.
     """
 
     generator: Method
     model: Any
+    schema: Schema | Dataset
+    drawing: Any
     texts: Mapping[str, Mapping[str, pa.Array]]
-    blocks: Mapping[str, Iterable[Mapping[str, pa.Array]]]
-    num_rows: Mapping[str, int]
-    several: bool
     seed: int
-    retained: list[dict[str, Any]]
-    drawing: Any = None
-    schema: Any = None
-
-    @property
-    def fit(self) -> dict[str, float] | None:
-        """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
-        result = getattr(self.model, "misfit", None)
-        return None if result is None else dict(result)
-
-    @property
-    def for_result(self) -> dict[str, Any]:
-        """What a result says of it."""
-        many = self.num_rows if self.several else self.num_rows[ONE]
-        return {"num_rows": many, "seed": self.seed, "fit": self.fit, "model": self.model, "tables": self.texts}
-
-    def on_card(self, about: Mapping[str, Any], releases: Sequence[Release] | None = None) -> dict[str, Any]:
-        """A card with what was made, but for what only its files tell; of ``releases``, where it has none yet."""
-        rows = {**about["rows"], "synthetic": sum(self.num_rows.values())}
-        rows |= {"tables": dict(self.num_rows)} if self.several else {}
-        fit = {} if self.fit is None else {"fit": self.fit}
-        kinds = {} if releases is None else {"release_kinds": kinds_of(type(r) for r in releases)}
-        return {**about, "constraints": self.retained, "seed": self.seed, **fit, "rows": rows, **kinds}
 
 
 def fit_and_sample(
@@ -110,12 +71,14 @@ def fit_and_sample(
     releases: Sequence[Release],
     setting: Setting,
     reporter: Reporter,
-    wanted: Wanted | RunRequest | RefitRequest,
+    wanted: RunRequest | RefitRequest,
     *,
     device: str = "cpu",
     given: Mapping[str, np.ndarray] | None = None,
+    held: bool = False,
 ) -> Made:
-    """Pure post-processing of releases. ``given``: public columns (n,), which rows have in their order."""
+    """Pure post-processing of releases. ``given``: public columns (n,), which rows have in their order. ``held``: all
+    rows in memory, as where the tables are written nowhere."""
     seed = secrets.randbits(32) if wanted.seed is None else wanted.seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
@@ -125,59 +88,100 @@ def fit_and_sample(
     if not_reached is not None:
         reporter.note(not_reached)
     reporter.stage("sample")
-    totals = totals_of(setting.schema if setting.tree is None else setting.tree)
+    schema = setting.schema if setting.tree is None else setting.tree
+    totals = totals_of(schema)
     stated = None if totals is None else totals.num_rows
     num_rows = wanted.num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
-    schema = setting.schema if setting.tree is None else setting.tree
-    tables, results = schema.written, drawn(model, schema, num_rows, rng=rng, given=given)
-    short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
-    held = wanted.out is None or getattr(results, "cells_off", None) is not None  # such a table is held whole
-    texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
-    return Made(
-        generator=generator,
-        model=model,
-        texts=texts,
-        blocks={n: chunks(texts[n], results.num_rows[n]) if texts else results.blocks(n) for n in tables},
-        num_rows=results.num_rows,
-        several=setting.tree is not None and setting.tree.several,
-        seed=seed,
-        retained=results.retained,
-        drawing=results,
-        schema=schema,
-    )
+    drawing = drawn(model, schema, num_rows, rng=rng, given=given)
+    short = all(drawing.num_rows[n] <= rows_at_a_time(s) for n, s in schema.written.items())
+    held = held or short or wanted.out is None or drawing.cells_off is not None
+    texts = {n: whole(drawing.blocks(n)) for n in schema.written} if held else {}
+    return Made(generator=generator, model=model, schema=schema, drawing=drawing, texts=texts, seed=seed)
 
 
 def write(
-    wanted: Wanted | RunRequest | RefitRequest,
+    wanted: RunRequest | RefitRequest,
     made: Made,
     releases: Sequence[Release],
     setting: Setting,
-    about: dict[str, Any],
+    card: dict[str, Any],
     reporter: Reporter,
     *,
     public: Mapping[str, Table | Path] | None = None,
 ) -> dict[str, str]:
-    """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
+    """The files of the release; its ``card`` gains what only they tell. ``public``: tables that go with it."""
     reporter.stage("write")
-    if (off := getattr(made.drawing, "cells_off", None)) is not None:  # of published totals, once rows are drawn
-        about |= {"totals": on_card(made.schema, cells_off=off)}
-        about |= {"invariants": complete(about)["invariants"]}
+    drawing, texts = made.drawing, made.texts
+    if drawing.cells_off is not None:  # of published totals, once rows are drawn
+        card |= {"totals": on_card(made.schema, cells_off=drawing.cells_off)}
+        card |= {"invariants": complete(card)["invariants"]}
     if wanted.out is None:
         return {}
     return folder.write(
         Path(wanted.out),
-        tables=made.blocks,
+        tables={n: chunks(texts[n], drawing.num_rows[n]) if texts else drawing.blocks(n) for n in made.schema.written},
         method=made.generator.name,
         model=made.model,
         releases=releases,
         setting=setting,
-        card=about,
+        card=card,
         options=options_of(made.generator),
         public=public,
         raw_text=wanted.raw_text,
         dialect=wanted.dialect,
         note=reporter.note,
     )
+
+
+def finish(
+    request: RunRequest | RefitRequest,
+    generator: Method,
+    releases: Sequence[Release],
+    setting: Setting,
+    reporter: Reporter,
+    card: Callable[[], Mapping[str, Any]],
+    *,
+    started: float,
+    device: str,
+    read: Sequence[Release] | None = None,
+    given: Mapping[str, np.ndarray] | None = None,
+    public: Mapping[str, Table | Path] | None = None,
+    held: bool = False,
+) -> dict[str, Any]:
+    """Model, tables and files of what was answered, as a ``Result`` names them.
+
+    ``card``: makes the card but for what is told by what is made here. ``read``: what the method is fitted to, where
+    that is not all. ``given``, ``held``, ``public``: as of ``fit_and_sample`` and ``write``.
+    """
+    read = releases if read is None else read
+    made = fit_and_sample(generator, read, setting, reporter, request, device=device, given=given, held=held)
+    seconds, drawing, several = time.perf_counter() - started, made.drawing, made.schema.several
+    misfit = getattr(made.model, "misfit", None)  # how far it is from the answers, and what noise explains of it
+    fit, about = None if misfit is None else dict(misfit), dict(card())
+    about |= {
+        "constraints": drawing.retained,  # of the rows drawn so far: they are filled in while rows are written
+        "seed": made.seed,
+        **({} if fit is None else {"fit": fit}),
+        "rows": {
+            **about["rows"],
+            "synthetic": sum(drawing.num_rows.values()),
+            **({"tables": dict(drawing.num_rows)} if several else {}),
+        },
+        "release_kinds": kinds_of(type(r) for r in releases),
+    }
+    paths = write(request, made, releases, setting, about, reporter, public=public)
+    return {
+        "method": generator.name,
+        "device": device,
+        "num_rows": drawing.num_rows if several else drawing.num_rows[ONE],
+        "seed": made.seed,
+        "fit": fit,
+        "model": made.model,
+        "tables": made.texts,
+        "seconds": seconds,
+        "card": about,
+        "paths": paths,
+    }
 
 
 def run(
@@ -208,7 +212,7 @@ def run(
     """
     check_schema(schema, tree=True)
     request, context = requested(table, epsilon=epsilon, delta=delta, **options)
-    with watched() if options.get("reporter") is None else nullcontext(context.reporter) as reporter:
+    with watched(options.get("reporter")) as reporter:
         return carry_out(request, schema, replace(context, reporter=reporter))
 
 
@@ -228,27 +232,18 @@ def carry_out(
         paid.learn()
         releases, setting = paid.measure()
         give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
-        made = fit_and_sample(
-            plan.questions, releases, setting, reporter, request, device=plan.device, given=paid.given
-        )
-        seconds = time.perf_counter() - started
-        card = made.on_card(paid.card(), releases)
-        paths = write(request, made, releases, setting, card, reporter, public=plan.public)
+        how: dict[str, Any] = {"given": paid.given, "public": plan.public, "device": plan.device, "started": started}
+        made = finish(request, plan.questions, releases, setting, reporter, paid.card, **how)
     return Result(
-        method=plan.questions.name,
+        **made,
         relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
         epsilon_derived=paid.epsilon_derived,
         delta=request.delta,
-        seconds=seconds,
         seconds_total=time.perf_counter() - clock,
         peak_mib=peak.mib,
-        device=plan.device,
-        paths=paths,
-        card=card,
         schema=paid.schema.stated,
-        **made.for_result,
     )
 
 
@@ -310,45 +305,32 @@ def refit(release: str | Path, *, reporter: Reporter | None = None, **options: A
         dialect_copy.check_choice(wanted.dialect)
         for single in () if stored.schema.several else stored.schema.written.values():
             dialect_copy.check(single, wanted.dialect if wanted.out is not None else "plain")
-        generator = _generator(stored, wanted.method, wanted.options)
+        own = stored.options if wanted.method in (None, stored.method) else {}
+        relation, tree = relation_named(str(stored.card["relation"])), stored.schema.tree is not None
+        generator = generator_named(wanted.method or stored.method, relation, {**own, **wanted.options}, tree=tree)
         read = _read(generator, stored.releases)
-        schema = with_target(stored.schema, wanted.target)
-        setting = stored.setting
-        if schema.tree is None:
+        schema, setting = with_target(stored.schema, wanted.target), stored.setting
+        if not tree:
             setting = replace(setting, schema=schema, workload=workload(schema))
         device, started = resolve_device(wanted.device, by_torch=generator.by_torch), time.perf_counter()
-        made = fit_and_sample(generator, read, setting, reporter, wanted, device=device)
-        seconds = time.perf_counter() - started
         card = {k: v for k, v in stored.card.items() if k not in ("fit", "totals", "public_columns")}
         card |= {"method": generator.name, "refitted": True}  # the target, and so the schema, may differ
         card["schema_sha256"] = hashlib.sha256(schema.to_json().encode()).hexdigest()
-        about = made.on_card(card)
-        beside = folder.public_beside(release, stored)
-        paths = write(wanted, made, stored.releases, setting, about, reporter, public=beside)
+        how: dict[str, Any] = {"read": read, "public": folder.public_beside(release, stored)}
+        made = finish(
+            wanted, generator, stored.releases, setting, reporter, lambda: card, device=device, started=started, **how
+        )
     return Result(
-        method=generator.name,
-        relation=str(stored.card["relation"]),
-        dataset=about["dataset"],
+        **made,
+        relation=str(card["relation"]),
+        dataset=card["dataset"],
         epsilon_spent=0.0,
         epsilon_derived=0.0,
         delta=0.0,
-        seconds=seconds,
         seconds_total=time.perf_counter() - clock,
         peak_mib=peak.mib,
-        device=device,
-        paths=paths,
-        card=about,
         schema=schema.stated,
-        **made.for_result,
     )
-
-
-def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Method:
-    """The method asked for, by default the release's with its options. Errors: UsageError."""
-    retained = stored.options if method in (None, stored.method) else {}
-    relation = relation_named(str(stored.card["relation"]))
-    chosen = {**retained, **(options or {})}
-    return generator_named(method or stored.method, relation, chosen, tree=stored.schema.tree is not None)
 
 
 def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:

@@ -4,13 +4,12 @@ import inspect
 import shutil
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Reporter, watched
+from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunOptions, RunRequest
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
@@ -92,8 +91,7 @@ class Synthesizer:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
         held = tempfile.TemporaryDirectory(prefix="synthesizer-")
         params = {**self.get_params(), "epsilon": epsilon}
-        with nullcontext(reporter) if reporter else watched() as reported:
-            result = run(X, out=held.name, reporter=reported, **params, **handed)
+        result = run(X, out=held.name, reporter=reporter, **params, **handed)
         self.result, self._held, self._place = result, held, Path(held.name)
         return self
 

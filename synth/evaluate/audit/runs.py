@@ -13,7 +13,8 @@ from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.reporting import Quiet
-from synth.pipeline.run import Wanted, fit_and_sample
+from synth.pipeline.request import RefitRequest
+from synth.pipeline.run import fit_and_sample
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
@@ -111,8 +112,8 @@ def tables(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
 
 def drawn(transcript: Transcript, pair: Pair, parts: RunParts) -> Seen:
     """What an attacker can compute from a synthetic table that is made of these releases."""
-    seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
-    made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), Wanted(seed=seed))
+    wanted = RefitRequest(release="", seed=int(parts.noise.uniform_codes(1, high=2**32)[0]))
+    made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), wanted)
     return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts[ONE].items()}, pair)
 
 
