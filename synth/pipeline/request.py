@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypedDict, get_args
+from typing import Any, Literal, Self, TypedDict, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -16,12 +16,65 @@ TEXTS = ("dataset", "target", "unit", "actor", "approved_by", "prior_reason")
 Note = Callable[[str], None]
 
 
-def means(what: str) -> Any:
-    """What an option means: one line, which the command line's help shows."""
-    return Field(description=what)
+def means(what: str, default: Any = None, **more: Any) -> Any:
+    """A field with what its option means: one line, which the command line's help shows."""
+    return Field(default, description=what, **more)
 
 
-class RunRequest(BaseModel):
+class Stored(BaseModel):
+    """What a job's folder keeps of what is asked for: immutable, checked, plain. Errors: UsageError.
+
+    Privacy: public only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    version: Literal[1] = 1
+
+    def __init__(self, **facts: Any) -> None:
+        try:
+            super().__init__(**facts)
+        except ValidationError as error:
+            raise refused(error) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plainly(cls, facts: dict[str, Any]) -> dict[str, Any]:
+        """Paths as text and numpy's numbers as Python's; no options and no reasons are empty ones.
+
+        Errors: UsageError where a field that takes numbers is given a text, or a truth, which Python counts as 1.
+        """
+        plain = {n: v.item() if getattr(v, "shape", None) == () else v for n, v in facts.items()}
+        plain = {n: os.fspath(v) if isinstance(v, os.PathLike) else v for n, v in plain.items()}
+        for name, about in cls.model_fields.items():
+            kinds = get_args(about.annotation) or (about.annotation,)
+            if isinstance(plain.get(name), bool | str) and {int, float} & set(kinds):
+                raise UsageError(f"`{name}=`: must be a number, no text and no truth")
+        return {n: v for n, v in plain.items() if not (n in ("options", "reasons") and v is None)}
+
+    def stored(self) -> dict[str, Any]:
+        """The request as a job's folder keeps it: JSON data, without a password."""
+        from synth.sources import named_databases
+
+        plain = self.model_dump(mode="json", by_alias=True)
+        if (source := plain["source"]) is not None and not source.startswith("@"):
+            parts = urlsplit(source)
+            bare = parts.password is None and "password" not in parts.query.lower()
+            plain["source"] = source if bare else named_databases.shown(source)
+        return plain
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
+        """The request that ``stored`` wrote, or a command of before there were versions. Errors: InputError."""
+        if plain.get("version", VERSION) != VERSION:
+            raise InputError(f"{name}: it was written by another version of synth; start it anew")
+        try:
+            return cls(**plain)
+        except UsageError as error:
+            raise InputError(f"{name}: holds no request that can be read ({error}); ask for it anew") from None
+
+
+class RunRequest(Stored):
     """All public options of one charged run. Rows, noise and whoever is told of progress are handed over beside it.
 
     Each field says what it means; `RunRequest.model_fields` has it, as the help of ``synth run`` shows it. In Python,
@@ -38,112 +91,76 @@ class RunRequest(BaseModel):
     'people.csv'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    version: Literal[1] = 1
-    table: Annotated[
-        str | None,
-        means(
-            "CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables, or "
-            "the name of a table at the source."
-        ),
-    ] = None
-    source: Annotated[
-        str | None,
-        means(
-            "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
-            "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
-        ),
-    ] = None
-    schema_file: Annotated[str | None, means("The table's schema, a JSON file.")] = Field(default=None, alias="schema")
-    epsilon: Annotated[float, means("Privacy loss of the whole run; smaller is more private.")]
-    delta: Annotated[float, means("Probability that epsilon does not bound the loss.")]
-    method: Annotated[str, means("Method; `synth.methods()` lists them.")] = "mixture"
-    relation: Annotated[str, means("Which tables are neighbours: add_remove, replace_one or zero_out.")] = "add_remove"
-    target: Annotated[str | None, means("Column to predict; gets more of the budget.")] = None
-    unit: Annotated[str | None, means("Identifier column that names a person.")] = None
-    max_rows: Annotated[int | None, means("Most rows kept of one person.")] = None
-    linked: Annotated[
-        bool | None,
-        means("Rows of one person stay together in the result, or stand alone [default: as the schema asks]."),
-    ] = None
-    learn_share: Annotated[float | None, means("Budget share for absent facts.")] = None
-    ask: Annotated[
-        tuple[str, ...], means("mean:COL, quantile:COL:0.5, count:COL*COL, weight:COL*COL; repeatable.")
-    ] = ()
-    prior: Annotated[
-        tuple[str, ...],
-        means(
-            "Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
-            "used as far as the noisy answers bear it out; repeatable."
-        ),
-    ] = ()
-    prior_reason: Annotated[
-        str | tuple[str, ...] | None,
-        means("Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each."),
-    ] = None
-    uses: Annotated[
-        tuple[str | dict[str, Any], ...],
-        means(
-            "What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
-            "sex', 'predict income'; gets more of the budget; repeatable."
-        ),
-    ] = ()
-    options: Annotated[dict[str, Any], means("Option of the method, NAME=VALUE; repeatable.")] = Field(
-        default_factory=dict
+    table: str | None = means(
+        "CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables, or "
+        "the name of a table at the source."
     )
-    num_rows: Annotated[int | None, means("Rows to draw [default: the noisy number of rows].")] = None
-    out: Annotated[str | None, means("Folder for the results.")] = None
-    ledger: Annotated[
-        str | None,
-        means("Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file]."),
-    ] = None
-    dataset: Annotated[
-        str | None, means("Dataset to charge in the ledger [default: the schema's, else the file's name].")
-    ] = None
-    seed: Annotated[int | None, means("Seed of initialisation and sampling, never of privacy noise.")] = None
-    device: Annotated[str, means("Where to compute: auto, cpu or cuda.")] = "auto"
-    assume_public: Annotated[
-        bool | tuple[str, ...],
-        means("Vouch for drafted facts; for lists of values that tell of persons only where they are named."),
-    ] = False
-    reasons: Annotated[
-        dict[str, str], means("COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.")
-    ] = Field(default_factory=dict)
-    max_categories: Annotated[int, means("Most categories that a column may have.")] = MAX_CATEGORIES
-    actor: Annotated[str | None, means("Who asks, for the ledger [default: the account].")] = None
-    approved_by: Annotated[str | None, means("Who approved the spend.")] = None
-    run: Annotated[str | None, means("An id for the ledger's line, by which the charge is found; charged once.")] = None
-    raw_text: Annotated[bool, means("Write CSV text as it is, even where a spreadsheet would run it as a formula.")] = (
-        False
+    source: str | None = means(
+        "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
+        "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
     )
-    dialect: Annotated[
-        str, means("CSV as the schema's dialect and formats say (same), or UTF-8 with commas (plain).")
-    ] = "same"
-    separate: Annotated[bool, means("No person of this table is in another dataset, though rows look alike.")] = False
-    owner: Annotated[str | None, means("Whose job it is.")] = None
-    label: Annotated[str | None, means("How the table is called on pages.")] = None
-
-    def __init__(self, **facts: Any) -> None:
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            raise refused(error) from None
+    schema_file: str | None = means("The table's schema, a JSON file.", alias="schema")
+    epsilon: float = means("Privacy loss of the whole run; smaller is more private.", ...)
+    delta: float = means("Probability that epsilon does not bound the loss.", ...)
+    method: str = means("Method; `synth.methods()` lists them.", "mixture")
+    relation: str = means("Which tables are neighbours: add_remove, replace_one or zero_out.", "add_remove")
+    target: str | None = means("Column to predict; gets more of the budget.")
+    unit: str | None = means("Identifier column that names a person.")
+    max_rows: int | None = means("Most rows kept of one person.")
+    linked: bool | None = means(
+        "Rows of one person stay together in the result, or stand alone [default: as the schema asks]."
+    )
+    learn_share: float | None = means("Budget share for absent facts.")
+    ask: tuple[str, ...] = means("mean:COL, quantile:COL:0.5, count:COL*COL, weight:COL*COL; repeatable.", ())
+    prior: tuple[str, ...] = means(
+        "Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
+        "used as far as the noisy answers bear it out; repeatable.",
+        (),
+    )
+    prior_reason: str | tuple[str, ...] | None = means(
+        "Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each."
+    )
+    uses: tuple[str | dict[str, Any], ...] = means(
+        "What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
+        "sex', 'predict income'; gets more of the budget; repeatable.",
+        (),
+    )
+    options: dict[str, Any] = means("Option of the method, NAME=VALUE; repeatable.", {})
+    num_rows: int | None = means("Rows to draw [default: the noisy number of rows].")
+    out: str | None = means("Folder for the results.")
+    ledger: str | None = means(
+        "Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file]."
+    )
+    dataset: str | None = means("Dataset to charge in the ledger [default: the schema's, else the file's name].")
+    seed: int | None = means("Seed of initialisation and sampling, never of privacy noise.")
+    device: str = means("Where to compute: auto, cpu or cuda.", "auto")
+    assume_public: bool | tuple[str, ...] = means(
+        "Vouch for drafted facts; for lists of values that tell of persons only where they are named.", False
+    )
+    reasons: dict[str, str] = means(
+        "COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.", {}
+    )
+    max_categories: int = means("Most categories that a column may have.", MAX_CATEGORIES)
+    actor: str | None = means("Who asks, for the ledger [default: the account].")
+    approved_by: str | None = means("Who approved the spend.")
+    run: str | None = means("An id for the ledger's line, by which the charge is found; charged once.")
+    raw_text: bool = means("Write CSV text as it is, even where a spreadsheet would run it as a formula.", False)
+    dialect: str = means("CSV as the schema's dialect and formats say (same), or UTF-8 with commas (plain).", "same")
+    separate: bool = means("No person of this table is in another dataset, though rows look alike.", False)
+    owner: str | None = means("Whose job it is.")
+    label: str | None = means("How the table is called on pages.")
 
     @model_validator(mode="before")
     @classmethod
-    def _plainly(cls, facts: dict[str, Any]) -> dict[str, Any]:
-        """Paths as text and numpy's numbers as Python's; an epsilon or delta that is none is refused first."""
+    def _promised(cls, facts: dict[str, Any]) -> dict[str, Any]:
+        """An epsilon or delta that is none is refused first; one text is a list of one."""
         from synth.privacy.accounting.guarantee import check_promise
 
         check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
-        facts = plainly(facts)
-        for several in ("prior", "uses"):
-            if isinstance(facts.get(several), str):
-                facts[several] = (facts[several],)
+        lists = {n: (facts[n],) for n in ("prior", "uses") if isinstance(facts.get(n), str | os.PathLike)}
+        facts = facts | lists
         if isinstance(prior := facts.get("prior") or (), Sequence):
             facts["prior"] = tuple(os.fspath(p) for p in prior)
-        check_numbers(cls, facts)
         return facts
 
     @model_validator(mode="after")
@@ -168,42 +185,6 @@ class RunRequest(BaseModel):
         """The request with some options replaced. Errors: UsageError."""
         return type(self)(**{**self.model_dump(), **facts})
 
-    def stored(self) -> dict[str, Any]:
-        """The request as a job's folder keeps it: JSON data, without a password."""
-        from synth.sources import named_databases
-
-        plain = self.model_dump(mode="json", by_alias=True)
-        if self.source is not None and not self.source.startswith("@"):
-            parts = urlsplit(self.source)
-            bare = parts.password is None and "password" not in parts.query.lower()
-            plain["source"] = self.source if bare else named_databases.shown(self.source)
-        return plain
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
-        """The request that ``stored`` wrote, or a command of before there were versions. Errors: InputError."""
-        if plain.get("version", VERSION) != VERSION:
-            raise InputError(f"{name}: it was written by another version of synth; start the run anew")
-        try:
-            return cls(**plain)
-        except UsageError as error:
-            raise InputError(f"{name}: holds no request of a run ({error}); start the run anew") from None
-
-
-def plainly(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Paths as text and numpy's numbers as Python's; no options and no reasons are empty ones."""
-    plain = {n: v.item() if getattr(v, "shape", None) == () else v for n, v in facts.items()}
-    plain = {n: os.fspath(v) if isinstance(v, os.PathLike) else v for n, v in plain.items()}
-    return {n: v for n, v in plain.items() if not (n in ("options", "reasons") and v is None)}
-
-
-def check_numbers(model: type[BaseModel], given: Mapping[str, Any]) -> None:
-    """Errors: UsageError where a field that takes numbers is given a text, or a truth, which Python counts as 1."""
-    for name, facts in model.model_fields.items():
-        kinds = get_args(facts.annotation) or (facts.annotation,)
-        if isinstance(given.get(name), bool | str) and {int, float} & set(kinds):
-            raise UsageError(f"`{name}=`: must be a number, no text and no truth")
-
 
 def check_num_rows(num_rows: int | None) -> None:
     """Errors: UsageError below one row, or beyond what a table may have."""
@@ -218,19 +199,17 @@ def check_seed(seed: int | None) -> None:
 
 
 def refused(error: ValidationError) -> UsageError:
-    """The error for the first fault: a check's own, which a validation wraps, or one that says option and rule."""
-    raised = error.errors(include_url=False, include_input=False)[0].get("ctx", {}).get("error")
-    return raised if isinstance(raised, UsageError) else UsageError(fault(error))
-
-
-def fault(error: ValidationError) -> str:
-    """The first fault, as option and rule; never the value, which may be a whole table."""
+    """The error for the first fault: a check's own, which a validation wraps, or one that says option and rule; never
+    the value, which may be a whole table."""
     fault = error.errors(include_url=False, include_input=False)[0]
+    raised = fault.get("ctx", {}).get("error")
+    if isinstance(raised, UsageError):
+        return raised
     option = f"`{fault['loc'][0]}=`" if fault["loc"] else "request"
     if fault["type"] == "extra_forbidden":
         near = likely(str(fault["loc"][0]), RunRequest.model_fields)
-        return f"{option}: no option of a run; {near or 'see `synth.run`'}"
-    return f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth.run`"
+        return UsageError(f"{option}: no option of a run; {near or 'see `synth.run`'}")
+    return UsageError(f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth.run`")
 
 
 class LearningRequest(RunRequest):
@@ -273,35 +252,12 @@ class VerifiedRequest(RunRequest):
     device: str = "cpu"
 
 
-class FreeRequest(BaseModel):
-    """A task that charges nothing; its ``source`` without a password, as a run stores it. Errors: UsageError."""
+class FreeRequest(Stored):
+    """A task that charges nothing. Errors: UsageError. Privacy: public only."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: Literal[1] = 1
     release: str
     source: str | None = None
     owner: str | None = None
-
-    def __init__(self, **facts: Any) -> None:
-        facts = plainly(facts)
-        check_numbers(type(self), facts)
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            raise refused(error) from None
-
-    def stored(self) -> dict[str, Any]:
-        """The request as a job's folder keeps it."""
-        return self.model_dump(mode="json")
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
-        """The request that ``stored`` wrote. Errors: InputError."""
-        try:
-            return cls(**plain)
-        except UsageError as error:
-            raise InputError(f"{name}: holds no request that can be read ({error}); ask for it anew") from None
 
 
 class RefitRequest(FreeRequest):
@@ -316,7 +272,7 @@ class RefitRequest(FreeRequest):
     task: Literal["refit"] = "refit"
     free: Literal[True] = True
     method: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field({})
     target: str | None = None
     num_rows: int | None = None
     out: str | None = None
@@ -352,7 +308,7 @@ class ReportRequest(FreeRequest):
     out: str
     shadow_runs: int = Field(default=0, ge=0)
     test: str = Field(default="", pattern=r"^[\w.-]*$")
-    language: str = Field(default="en", pattern=r"^[a-z]{2,6}$")
+    language: str = Field("en", pattern=r"^[a-z]{2,6}$")
 
 
 Request = RunRequest | RefitRequest | ReportRequest

@@ -176,7 +176,7 @@ class Synthesizer:
 def _signature() -> inspect.Signature:
     """The constructor's: the fields of a request, but for what ``fit`` and ``save`` stand for, with their defaults."""
     fields = {n: f for n, f in RunRequest.model_fields.items() if n not in ("table", "schema_file", *NOT_HERE)}
-    usual = {n: None if f.default_factory else f.default for n, f in fields.items()}
+    usual = {n: None if f.default == {} else f.default for n, f in fields.items()}
     named = {"schema": None, **usual, "epsilon": None, "delta": 1e-5}
     kinds = {"schema": inspect.Parameter.POSITIONAL_OR_KEYWORD}
     return inspect.Signature(

@@ -157,7 +157,7 @@ def test_an_address_without_a_password_is_stored_as_it_is(source):
 def test_a_file_of_another_version_or_of_another_kind_is_refused():
     with pytest.raises(InputError, match="another version"):
         RunRequest.read({**FACTS, "version": 2})
-    with pytest.raises(InputError, match="holds no request of a run"):
+    with pytest.raises(InputError, match="holds no request that can be read"):
         RunRequest.read({"learns": ["age"], "epsilon": 1.0, "delta": 1e-5})
 
 
@@ -273,5 +273,5 @@ def test_a_folder_without_a_request_is_refused_before_anything(command, tmp_path
     job = jobs.create({"decides": []}, folder=tmp_path / "other")
     code, _, stderr = command("run", "--job", job.path)
     assert code == 2
-    assert "holds no request of a run" in stderr
+    assert "holds no request that can be read" in stderr
     assert not synth.Ledger().entries()
