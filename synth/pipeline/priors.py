@@ -1,7 +1,6 @@
 """Public tables that a run takes as prior knowledge: checked before the spend, encoded under the table's schema."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -32,9 +31,9 @@ from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.files import parquet_files
-from synth.sources.related_tables import Read, places, read
+from synth.sources.related_tables import places, read
 from synth.sources.rows.encoded import parts
-from synth.sources.rows.forest import Forest, link
+from synth.sources.rows.forest import link
 from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
 
@@ -75,17 +74,13 @@ class PriorAnswers:
         variance = np.divide(1.0, precision, out=np.zeros(len(precision)), where=some)
         return (counts * variance).reshape(marginal.shape), variance.reshape(marginal.shape)
 
-    def _cells(self, bins: Sequence[Bins], rows: Rows) -> np.ndarray:
+    def _cells(self, table: Sequence[Bins], rows: Rows) -> np.ndarray:
         """The cell (n,) of a table on these bins in which each row is."""
-        first, second = (self._code(b, rows) for b in bins)
-        return first * bins[1].size + second
-
-    def _code(self, bins: Bins, rows: Rows) -> np.ndarray:
-        key = (bins.column, bins.starts.tobytes(), bins.groups.tobytes())
-        if key not in self._codes:
-            leaf = np.searchsorted(bins.starts, rows[bins.column], side="right") - 1
-            self._codes[key] = bins.groups[leaf]
-        return self._codes[key]
+        keys = [(bins.column, bins.starts.tobytes(), bins.groups.tobytes()) for bins in table]
+        for key, bins in zip(keys, table, strict=True):
+            if key not in self._codes:
+                self._codes[key] = bins.groups[np.searchsorted(bins.starts, rows[bins.column], side="right") - 1]
+        return self._codes[keys[0]] * table[1].size + self._codes[keys[1]]
 
 
 def _spread(values: np.ndarray, noise: float, old: np.ndarray, new: np.ndarray, cells: int) -> Said:
@@ -151,60 +146,58 @@ class Prior:
 
     def encoded(self, schema: Schema | Dataset) -> "Encoded":
         """Its rows under the private tables' schema, complete by now; of tables as trees. Errors: as of ``check``."""
-        result = self._rows(schema.tables[ONE]) if schema.tree is None else self._trees(schema.tree)
+        noise, key, tree, rows = SeededNoise(0), bytes(32), schema.tree, dict[str, Any]()
+        if tree is None:
+            known = schema.tables[ONE].only(self.columns[ONE])
+            own = self.places[ONE].under(known).encoded(known, noise, person=None, key=key).encoded
+            rows = {"rows": own.positions, "lost_by": {n: int(many) for n, many in own.unreadable.items() if many}}
+            rows["released"] = _answers(self.release, schema.tables[ONE])
+        else:
+            only = tree.only(self.columns)
+            opened = {
+                n: read(p if self.release else p.under(only.written[n]), only.written[n], only.texts(n), noise, key=key)
+                for n, p in self.places.items()
+            }
+            lost = {f"{t}.{n}": int(m) for t, r in opened.items() for n, m in r.encoded.unreadable.items() if m}
+            trees = link(only, {t: opened[only.file_of(t)].rows for t in only.tables}, noise)
+            rows = {"rows": trees, "root": tree.root, "several": only.several, "lost_by": lost}
         self.check(schema)
-        return result
-
-    @property
-    def _about(self) -> dict[str, Any]:
-        return {"name": self.name, "sha256": self.digest, "reason": self.reason, "cards": self.cards}
-
-    def _rows(self, schema: Schema) -> "PriorRows":
-        known = schema.only(self.columns[ONE])
-        place = self.places[ONE].under(known)
-        rows = place.encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded
-        return PriorRows(
-            **self._about,
-            rows=rows.positions,
-            lost_by={n: int(many) for n, many in rows.unreadable.items() if many},
-            released=_answers(self.release, schema),
-        )
-
-    def _trees(self, schema: Dataset) -> "PriorTrees":
-        noise, own = SeededNoise(0), schema.only(self.columns)
-        opened: dict[str, Read] = {}
-        for name, there in self.places.items():
-            at = there.under(own.written[name]) if self.release is None else there
-            opened[name] = read(at, own.written[name], own.texts(name), noise, key=bytes(32))
-        return PriorTrees(
-            **self._about,
-            trees=link(own, {t: opened[own.file_of(t)].rows for t in own.tables}, noise),
-            root=schema.root,
-            lost_by={f"{t}.{n}": int(m) for t, r in opened.items() for n, m in r.encoded.unreadable.items() if m},
-            several=own.several,
-        )
+        return Encoded(name=self.name, sha256=self.digest, reason=self.reason, cards=self.cards, **rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Encoded(ABC):
+class Encoded:
     """Public rows under the private tables' schema. ``cards``: of an earlier release; ``lost_by``: by column, cells
-    that the schema does not know, and which therefore tell nothing."""
+    that the schema does not know, and which therefore tell nothing.
+
+    ``rows``: positions (n,) by column, or public trees of tables with their ``root``; ``several``: not one table, whose
+    persons repeat. ``released``: of one table an earlier release's noisy answers.
+    """
 
     name: str
     sha256: str
     reason: str
+    rows: Any
     cards: tuple[Mapping[str, Any], ...] = ()
     lost_by: Mapping[str, int] = field(default_factory=dict)
+    released: PriorAnswers | None = None
+    root: str | None = None
+    several: bool = True
 
     @property
-    @abstractmethod
     def columns(self) -> frozenset[str]:
-        """The columns that it has."""
+        """The columns that it has, of several tables by TABLE.COLUMN; numbers of children are none."""
+        if self.root is None:
+            return frozenset(self.rows)
+        derived = {f(n) for b in self.rows.values() for n in b.columns for f in (gap_of, month_of)}
+        derived |= set(map(number_of, self.rows))
+        own = ((t, n) for t, b in self.rows.items() for n in b.columns if n not in derived)
+        return frozenset(f"{t}.{n}" if self.several else n for t, n in own)
 
     @property
-    @abstractmethod
     def num_rows(self) -> int:
         """Rows, or roots, that it has."""
+        return len(self.rows[next(iter(self.rows))] if self.root is None else self.rows[self.root].parts)
 
     @property
     def lost(self) -> int:
@@ -222,32 +215,16 @@ class Encoded(ABC):
             **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
         }
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PriorRows(Encoded):
-    """A public table's rows, encoded. ``rows``: positions (n,) by column. ``released``: an earlier release's noisy
-    answers."""
-
-    rows: Mapping[str, np.ndarray]
-    released: PriorAnswers | None = None
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns that it has."""
-        return frozenset(self.rows)
-
-    @property
-    def num_rows(self) -> int:
-        """Rows that it has."""
-        return len(self.rows[next(iter(self.rows))])
-
-    def drawn_again(self, *, rng: np.random.Generator) -> "PriorRows":
-        """Another sample of the people that the prior is a sample of, of the same size; its answers are not."""
-        drawn = rng.integers(0, self.num_rows, self.num_rows)
+    def drawn_again(self, size: int | None = None, *, rng: np.random.Generator) -> "Encoded":
+        """Another sample of the people, or the units, that the prior is a sample of, of so many or as many; an earlier
+        release's answers are not."""
+        drawn = rng.integers(0, self.num_rows, size or self.num_rows)
+        if self.root is not None:
+            return replace(self, rows=self.rows.of_roots(drawn))
         return replace(self, rows={n: p[drawn] for n, p in self.rows.items()}, lost_by={}, released=None)
 
     def counts(self, tables: Sequence[Sequence[Any]]) -> list[np.ndarray]:
-        """Its counts, int64 (cells,), of tables on these groupings."""
+        """One table's counts, int64 (cells,), of tables on these groupings."""
         if not tables:
             return []
         counter = MarginalCounter(tables)
@@ -257,49 +234,18 @@ class PriorRows(Encoded):
         """Noisy counts and their variances, each of the marginal's shape, of an earlier release that was asked."""
         return None if self.released is None else self.released.of(marginal, self.rows)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PriorTrees(Encoded):
-    """Public trees of tables, encoded. ``several``: not one table, whose persons repeat."""
-
-    trees: Forest
-    root: str
-    several: bool = True
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns that it has, of several tables by TABLE.COLUMN; numbers of children are none."""
-        derived = {f(n) for b in self.trees.values() for n in b.columns for f in (gap_of, month_of)}
-        derived |= set(map(number_of, self.trees))
-        own = ((t, n) for t, b in self.trees.items() for n in b.columns if n not in derived)
-        return frozenset(f"{t}.{n}" if self.several else n for t, n in own)
-
-    @property
-    def num_rows(self) -> int:
-        """Roots that it has."""
-        return len(self.trees[self.root].parts)
-
-    def drawn_again(self, roots: int | None = None, *, rng: np.random.Generator) -> "PriorTrees":
-        """Another sample of the units that the prior is a sample of, of so many or as many."""
-        return replace(self, trees=self.trees.of_roots(rng.integers(0, self.num_rows, roots or self.num_rows)))
-
     def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
-        """Its counts at a question's cells, in roots, and the places that it lacks, whose tables are zeros."""
-        known = {place(t, n) for t, b in self.trees.items() for n in b.columns}
-
-        def lacks(column: str) -> bool:
-            table, name, _ = placed(column)
-            return place(table, name) not in known
-
-        names = {c for m in question.marginals for c in m.columns}
-        there = [not any(lacks(c) for c in m.columns) for m in question.marginals]
-        asked = [m for m, has in zip(question.marginals, there, strict=True) if has]
-        exact = iter(linked.exact(replace(question, marginals=tuple(asked)), self.trees) if asked else [])
+        """The trees' counts at a question's cells, in roots, and the places that they lack, whose tables are zeros."""
+        known = {place(t, n) for t, b in self.rows.items() for n in b.columns}
+        every = {c for m in question.marginals for c in m.columns}
+        lacks = {c for c in every if place(*placed(c)[:2]) not in known}
+        asked = tuple(m for m in question.marginals if lacks.isdisjoint(m.columns))
+        exact = iter(linked.exact(replace(question, marginals=asked), self.rows) if asked else [])
         values = tuple(
-            next(exact).reshape(m.shape) / linked.UNIT if has else np.zeros(m.shape)
-            for m, has in zip(question.marginals, there, strict=True)
+            next(exact).reshape(m.shape) / linked.UNIT if lacks.isdisjoint(m.columns) else np.zeros(m.shape)
+            for m in question.marginals
         )
-        return values, tuple(sorted(c for c in names if lacks(c)))
+        return values, tuple(sorted(lacks))
 
 
 def _answers(stored: folder.StoredRelease | None, schema: Schema) -> PriorAnswers | None:
@@ -315,7 +261,7 @@ REPORTED = 3  # measured columns of a table by which its rows alone are known ag
 
 
 def encoded(priors: Sequence[Prior | Encoded], schema: Schema | Dataset) -> tuple[Any, ...]:
-    """Their rows, under a complete schema: ``PriorRows`` of one table, ``PriorTrees`` of a tree."""
+    """Their rows, under a complete schema."""
     return tuple(p.encoded(schema) if isinstance(p, Prior) else p for p in priors)
 
 
@@ -418,24 +364,19 @@ def check_apart(
         for table, names in prior.columns.items():
             own[schema.file_of(table)] += names
         alone = [f for f, names in own.items() if not schema.several or len(names) >= REPORTED]
-        held = any(_alike(rows[f], prior.places[f], own[f], key) for f in alone)
-        if held or (
-            schema.several
-            and all(_alike(rows[f], prior.places[f], [*own[f], *schema.texts(f)], key) for f in prior.places)
-        ):
+        forms = {f: [own[f], [*own[f], *schema.texts(f)]] for f in prior.places}  # with its keys, too
+
+        held = any(_alike(rows[f], prior.places[f], forms[f][0], key) for f in alone)
+        if held or (schema.several and all(_alike(rows[f], prior.places[f], forms[f][1], key) for f in prior.places)):
             raise UsageError(SHARED.format(prior.name))
-        forms = [
-            PrivateRows(place=prior.places[f], columns=named)
-            for f in alone
-            for named in (own[f], [*own[f], *schema.texts(f)])
-        ]
-        same_rows.check_public(forms, book, what=f"prior {prior.name}", audience=audience)
+        public = [PrivateRows(place=prior.places[f], columns=named) for f in alone for named in forms[f]]
+        same_rows.check_public(public, book, what=f"prior {prior.name}", audience=audience)
         prior.check(schema)
 
 
-def _alike(rows: PrivateRows, place: Place, columns: Sequence[str], key: bytes) -> bool:
-    common = list(columns)
-    return same_rows.alike(PrivateRows(place=rows.place, columns=common), PrivateRows(place=place, columns=common), key)
+def _alike(rows: PrivateRows, place: Place, columns: list[str], key: bytes) -> bool:
+    one, other = (PrivateRows(place=p, columns=columns) for p in (rows.place, place))
+    return same_rows.alike(one, other, key)
 
 
 def _lying(path: Path, there: Mapping[str, Place]) -> list[Path]:
@@ -443,17 +384,15 @@ def _lying(path: Path, there: Mapping[str, Place]) -> list[Path]:
 
 
 def _digests(lying: Sequence[Path], schema: Schema | Dataset) -> str:
-    digests = [_digest(p) for p in lying]
+    """Of the file, or of all those of a folder in the order of their names; of related tables of their digests."""
+    digests = []
+    for path in lying:
+        digest = hashlib.sha256()
+        for one in parquet_files(path) if is_folder(path) else [path]:
+            with open(one, "rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        digests.append(digest.hexdigest())
     return digests[0] if schema.tree is None else hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    """Of the file, or of all those of a folder in the order of their names."""
-    digest = hashlib.sha256()
-    for one in parquet_files(path) if is_folder(path) else [path]:
-        with open(one, "rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

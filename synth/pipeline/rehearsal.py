@@ -204,7 +204,7 @@ def _as_text(
 
 def _complete(twin: Any, schema: Dataset, rng: np.random.Generator) -> Forest:
     """The public trees with columns that they lack drawn evenly."""
-    forest: Forest = twin.trees
+    forest: Forest = twin.rows
     for name in schema.tables:
         branch, every = forest[name], schema.as_asked(name).columns
         lacking = {n: rng.integers(0, c.cells, len(branch.parts)) for n, c in every.items() if n not in branch.columns}

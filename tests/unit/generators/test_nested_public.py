@@ -13,7 +13,7 @@ from synth.generators.core.related_tables import Grain, learn_tables, pooled_vie
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
-from synth.pipeline.priors import PriorTrees
+from synth.pipeline.priors import Encoded
 from synth.pipeline.rehearsal import made_up
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise
@@ -44,8 +44,8 @@ def alike(roots, seed, *, permuted=False):
     return forest.with_branch("c", replace(branch, columns=columns))
 
 
-def trees(forest: Forest) -> PriorTrees:
-    return PriorTrees(name="public", sha256="0" * 64, trees=forest, root="p", reason="published")
+def trees(forest: Forest) -> Encoded:
+    return Encoded(name="public", sha256="0" * 64, rows=forest, root="p", reason="published")
 
 
 def asked(prior, *, roots=2_000):

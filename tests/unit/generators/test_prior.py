@@ -9,15 +9,15 @@ from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
 from synth.generators.core.prior_variance import variances
 from synth.generators.core.tables import NoisyTable, believed_tables
-from synth.pipeline.priors import PriorRows
+from synth.pipeline.priors import Encoded
 from synth.questions import Bins, Counts, Marginal, PublicCounts
 from synth.release import store
 from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession
 
 
-def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> PriorRows:
-    return PriorRows(name=name, sha256=name, rows=rows, reason="published")
+def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> Encoded:
+    return Encoded(name=name, sha256=name, rows=rows, reason="published")
 
 
 def pairs_off(rows: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> float:
@@ -28,7 +28,7 @@ def pairs_off(rows: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> float
     return float(np.mean([np.abs(shares(rows, *p) - shares(made, *p)).sum() / 2 for p in pairs]))
 
 
-def run(rows, mu: float, seed: int, *priors: PriorRows):
+def run(rows, mu: float, seed: int, *priors: Encoded):
     """The releases of one run on rows, and how far its table is off them in pairs."""
     setting = setting_of(len(rows["c0"]), mu, *priors)
     method = GENERATORS["mixture"]
