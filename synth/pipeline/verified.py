@@ -19,7 +19,7 @@ from synth.pipeline.private_rows import Source
 from synth.pipeline.request import RunRequest
 from synth.pipeline.schema_approval import adjacency_of, with_unit
 from synth.privacy.noise import SeededNoise
-from synth.privacy.relation import Adjacency, relation_named
+from synth.privacy.relation import relation_named
 from synth.questions import EmbeddingRelease, Score, TreeScore
 from synth.release import folder, leaving
 from synth.schema import codec
@@ -37,11 +37,10 @@ from synth.verified.plan import (
     EPSILONS,
     LEVEL,
     Planned,
+    Price,
     VerifiedQuestions,
     alike,
     answer,
-    least_epsilon,
-    priced,
     scaled,
     synthetic_values,
 )
@@ -94,7 +93,9 @@ class Questions:
         self.stored = folder.load_release(place, tree=None)
         self.schema: Schema | Dataset = self.stored.schema
         self.read = tuple(language.read(questions, self.schema))
-        self._check_release(questions)
+        named = questions.get("release") if isinstance(questions, Mapping) else None
+        if named is not None and named != self.stored.card.get(self._hashed):
+            raise UsageError('question: was tried on another release than this; name that one, or leave out "release"')
 
     @cached_property
     def planned(self) -> tuple[Planned, ...]:
@@ -130,62 +131,37 @@ class Questions:
         rows = codec.encode(table, self.schema.tables[ONE], SeededNoise(0)).positions
         return tuple(synthetic_values(p, rows) for p in self.planned)
 
-    def price(
-        self,
-        *,
-        delta: float = 1e-5,
-        relation: str = "add_remove",
-        max_rows: int | None = None,
-        epsilons: Sequence[float] = EPSILONS,
-    ) -> dict[str, Any]:
+    def price(self, *, epsilons: Sequence[float] = EPSILONS, **asked: Any) -> dict[str, Any]:
         """Expected widths of the intervals by epsilon of the whole request, beside sampling's own; free.
 
-        ``max_rows``: of a person, by default as the release's schema has it.
-        Errors: UsageError for an unknown relation.
+        ``asked``: ``delta``, 1e-5 by default; ``relation``, add_remove by default; ``max_rows`` of a person, by default
+        as the release's schema has it. Errors: UsageError for an unknown relation.
         """
-        adjacency = self._adjacency(relation, max_rows)
-        reported = [
-            priced(
-                alike(p, adjacency.max_rows),
-                s,
-                delta=delta,
-                adjacency=adjacency,
-                questions=len(self.planned),
-                epsilons=epsilons,
-            )
-            for p, s in zip(self.planned, self.synthetic, strict=True)
-        ]
+        prices = self._prices(**asked)
+        reported = [p.by_epsilon(s, epsilons) for p, s in zip(prices, self.synthetic, strict=True)]
         alone = reported[0] if len(reported) == 1 else {"prices": reported}
-        return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": delta, **alone}
+        return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": prices[0].delta, **alone}
 
-    def least_epsilon(
-        self,
-        width: float,
-        *,
-        term: str | None = None,
-        delta: float = 1e-5,
-        relation: str = "add_remove",
-        max_rows: int | None = None,
-    ) -> float | None:
+    def least_epsilon(self, width: float, *, term: str | None = None, **asked: Any) -> float | None:
         """The least epsilon at which the first question's interval for a term is expected to be this narrow; free.
 
-        ``term``: the last one by default; ``max_rows``: as of ``price``. None where no epsilon does:
-        sampling alone makes it wider.
-        Errors: UsageError for a term that the question has not.
+        ``term``: the last one by default; ``asked``: as of ``price``. None where no epsilon does: sampling alone makes
+        it wider. Errors: UsageError for a term that the question has not.
         """
-        adjacency = self._adjacency(relation, max_rows)
-        planned = alike(self.planned[0], adjacency.max_rows)
-        shown = list(planned.question.shown)
+        first = self._prices(**asked)[0]
+        shown = list(first.planned.question.shown)
         if term is not None and term not in shown:
             raise UsageError(f"{term}: is no term of the question; these are {', '.join(shown)}")
-        return least_epsilon(
-            planned,
-            width=width,
-            term=term or shown[-1],
-            delta=delta,
-            adjacency=adjacency,
-            questions=len(self.planned),
-        )
+        return first.least_epsilon(width, term or shown[-1])
+
+    def _prices(self, *, delta: float = 1e-5, relation: str = "add_remove", max_rows: int | None = None) -> list[Price]:
+        """On the release's own unit, but for rows of a person that somebody names. Errors: UsageError."""
+        if max_rows is not None and self.schema.tree is not None:
+            raise UsageError("`max_rows=`: how many rows belong to one unit is in the release's schema; leave it out")
+        unit = adjacency_of(self.schema, relation_named(relation))
+        unit = unit if max_rows is None else replace(unit, max_rows=max_rows)
+        how: dict[str, Any] = {"delta": delta, "adjacency": unit, "questions": len(self.planned)}
+        return [Price(planned=alike(p, unit.max_rows), **how) for p in self.planned]
 
     def answer(
         self,
@@ -231,24 +207,10 @@ class Questions:
         seconds = time.perf_counter() - clock
         return Answer(answers=tuple(reported), release=about, seconds=seconds, card=card)
 
-    def _check_release(self, questions: Any) -> None:
-        """Whether the questions were tried on this release, where they say on which. Errors: UsageError."""
-        named = questions.get("release") if isinstance(questions, Mapping) else None
-        own = self.stored.card.get(self._hashed)
-        if named is not None and named != own:
-            raise UsageError('question: was tried on another release than this; name that one, or leave out "release"')
-
     @property
     def _hashed(self) -> str:
         """The card's entry by which a release's tables are known."""
         return "tables_sha256" if self.schema.several else "synthetic_sha256"
-
-    def _adjacency(self, relation: str, max_rows: int | None) -> Adjacency:
-        """The relation on the release's own unit, but for rows of a person that somebody names. Errors: UsageError."""
-        if max_rows is not None and self.schema.tree is not None:
-            raise UsageError("`max_rows=`: how many rows belong to one unit is in the release's schema; leave it out")
-        known = adjacency_of(self.schema, relation_named(relation))
-        return known if max_rows is None else replace(known, max_rows=max_rows)
 
     def _check_columns(self, schema: Schema | Dataset) -> None:
         """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""

@@ -32,6 +32,19 @@ class PublicRows:
         """How many real rows take part, by the synthetic ones."""
         return float(self.w.sum())
 
+    @property
+    def exact(self) -> bool:
+        """Whether clipping misjudges nothing but by how many rows take part."""
+        return False
+
+    def together(self, parts: np.ndarray, w: np.ndarray) -> np.ndarray:  # noqa: ARG002 (every row is a unit)
+        """Contributions (dim, N) of weight w as those of independent units of the unbent law's weight, (dim, units)."""
+        return parts
+
+    def apart(self, w: np.ndarray) -> np.ndarray:
+        """The weights of these units."""
+        return w
+
     def spread(self, parts: np.ndarray) -> np.ndarray:
         """Mean square of contributions (p, N), lifted so that it has an inverse, (p, p)."""
         spread = (parts * self.w) @ parts.T / max(self.mass, 1e-9)
@@ -112,7 +125,7 @@ class Law(PublicRows):
 
     @property
     def exact(self) -> bool:
-        """Whether clipping misjudges nothing but by how many rows take part."""
+        """As of public rows; shares of groups are reweighted whole."""
         return self.tilted
 
     def coefficients(self, shift: np.ndarray) -> np.ndarray:
@@ -442,22 +455,9 @@ class SurvivalLaw(PublicRows):
         )
 
     @property
-    def exact(self) -> bool:
-        """Whether clipping misjudges nothing."""
-        return False
-
-    @property
     def units(self) -> float:
         """How many rows the table has."""
         return self.total
-
-    def together(self, parts: np.ndarray, _w: np.ndarray) -> np.ndarray:
-        """Contributions as those of independent units: every row is one."""
-        return parts
-
-    def apart(self, w: np.ndarray) -> np.ndarray:
-        """The weights of these units."""
-        return w
 
     def fewest_at_risk(self) -> float:
         """How many are left before the last of the times, by the synthetic rows."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Run, Setting
+from synth.generators.base import Run
 from synth.generators.method import Method
 from synth.lazy import special
 from synth.privacy.accounting.gaussian import calibrate
@@ -74,7 +74,13 @@ class Planned:
         Errors: UsageError where hardly a synthetic row takes part.
         """
         if question.score.link == SURVIVAL:
-            return cls._of_survival(question, rows, total)
+            lasting = SurvivalLaw.of(question.score, rows, total)
+            if lasting.fewest_at_risk() < FEWEST:
+                raise UsageError(
+                    "question: hardly any synthetic row is left before the last time; ask of earlier times, or of more "
+                    "rows"
+                )
+            return cls(question=question, retained=tuple(range(len(question.names))), law=lasting, small=lasting)
         remaining = tuple(free(question.score, rows))
         here = question.score.design(rows)[2]
         if question.score.link != COUNT and (not remaining or here.sum() < FEWEST):
@@ -82,7 +88,10 @@ class Planned:
                 "question: hardly any synthetic row takes part, so that nothing can be said of those that do; "
                 "ask of more rows, or count them"
             )
-        score = _reduced(question.score, remaining)
+        score = question.score
+        if 0 < len(remaining) < len(score.terms):  # without the coefficients that cannot be told apart
+            terms, wide = tuple(score.terms[j] for j in remaining), len(remaining)
+            score = replace(score, terms=terms, coefficients=np.zeros(wide), whitening=np.eye(wide))
         step = max(len(here) // TRIED, 1)
         some = slice(None, None, step) if unit is None else unit % step == 0  # whole roots
         few = {n: v[some] for n, v in rows.items() if n in score.columns}
@@ -98,15 +107,6 @@ class Planned:
         law, small = laws(0.0)
         several = isinstance(score, TreeScore) and score.most > 1
         return cls(question=question, retained=remaining, law=law, small=small, rebuilt=laws if several else None)
-
-    @classmethod
-    def _of_survival(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
-        law = SurvivalLaw.of(question.score, rows, total)
-        if law.fewest_at_risk() < FEWEST:
-            raise UsageError(
-                "question: hardly any synthetic row is left before the last time; ask of earlier times, or of more rows"
-            )
-        return cls(question=question, retained=tuple(range(len(question.names))), law=law, small=law)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -237,16 +237,6 @@ def measured(release: EmbeddingRelease) -> inference.Measured:
     return inference.Measured(score=score, values=release.values, sigma=release.question.sigma)
 
 
-def _reduced(score: Score, retained: tuple[int, ...]) -> Score:
-    """The score without the coefficients that cannot be told apart."""
-    if len(retained) == len(score.terms) or not retained:
-        return score
-    wide = len(retained)
-    return replace(
-        score, terms=tuple(score.terms[j] for j in retained), coefficients=np.zeros(wide), whitening=np.eye(wide)
-    )
-
-
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEVEL = 0.95
 
@@ -269,34 +259,29 @@ class VerifiedQuestions(Method):
 
     def measure(self, run: Run) -> list[EmbeddingRelease]:
         """All steps of the first question, then those of the next."""
+        return self._asked(run, told=True)
+
+    def check(self, run: Run) -> None:
+        """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
+        self._asked(run, told=False)
+
+    def _asked(self, run: Run, *, told: bool) -> list[EmbeddingRelease]:
+        """``told``: whether what is asked later follows from the answers before."""
         releases: list[EmbeddingRelease] = []
         for i, planned in enumerate(self.planned):
             own: list[EmbeddingRelease] = []
-            sigma = self._sigma(planned, run.setting)
+            # noise of one sum that takes the whole of a question's share
+            sigma = run.setting.sigma(SAFE / len(self.planned), signed=planned.law.template.link != COUNT)
             first = planned.alikeness(sigma, f"question {i + 1}, likeness")
             if first is not None:
                 releases.append(run.ask(first))
-                planned = planned.likened(releases[-1])
+                planned = planned.likened(releases[-1]) if told else planned
             for step in range(len(planned.shares())):
-                done = [measured(r) for r in own]
+                done = [measured(r) for r in own] if told else []
                 own.append(run.ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
             releases += own
             run.progress((i + 1) / len(self.planned))
         return releases
-
-    def check(self, run: Run) -> None:
-        """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
-        for i, planned in enumerate(self.planned):
-            sigma = self._sigma(planned, run.setting)
-            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
-            if first is not None:
-                run.ask(first)
-            for step in range(len(planned.shares())):
-                run.ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
-
-    def _sigma(self, planned: Planned, setting: Setting) -> float:
-        """Noise of one sum that takes the whole of a question's share."""
-        return setting.sigma(SAFE / len(self.planned), signed=planned.law.template.link != COUNT)
 
     def parted(self, releases: Sequence[EmbeddingRelease]) -> list[list[EmbeddingRelease]]:
         """The releases of each question."""
@@ -384,9 +369,7 @@ def alike(planned: Planned, most: int) -> Planned:
 
 def scaled(planned: Planned, total: float) -> Planned:
     """The same plan for a table whose number of rows is public."""
-    laws = [
-        replace(law, total=total, w=law.w * (total / law.total), beta=law.beta) for law in (planned.law, planned.small)
-    ]
+    laws = [replace(law, total=total, w=law.w * (total / law.total)) for law in (planned.law, planned.small)]
     return replace(planned, law=laws[0], small=laws[1], clips={}, looked={})
 
 
@@ -395,63 +378,47 @@ RANGE = (1e-3, 100.0)  # epsilons between which the least is sought
 HALVINGS = 16
 
 
-def noise_of(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> float:
-    """Noise of one sum that takes the question's whole share, as a multiple of its clip."""
-    non_negative = planned.law.template.link == COUNT
-    shifted = adjacency.moves(replaced=2.0**0.5 if non_negative else 2.0)
-    return shifted / (calibrate(epsilon, delta) * questions**-0.5)
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What answers to a question would cost, one of so many ``questions`` that share epsilon and ``delta``."""
 
+    planned: Planned
+    delta: float
+    adjacency: Adjacency
+    questions: int = 1
 
-def widths(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> dict[str, float]:
-    """By term the expected width of the interval, noise and sampling and clipping together."""
-    sigma = noise_of(planned, epsilon=epsilon, delta=delta, adjacency=adjacency, questions=questions)
-    estimate = planned.expected(sigma)
-    return _widths(planned, estimate, estimate.variance)
+    def widths(self, epsilon: float) -> dict[str, float]:
+        """By term the expected width of the interval, noise and sampling and clipping together."""
+        moved = self.adjacency.moves(replaced=2.0**0.5 if self.planned.law.template.link == COUNT else 2.0)
+        mu = calibrate(epsilon, self.delta) * self.questions**-0.5
+        estimate = self.planned.expected(moved / mu)  # noise of one sum that takes the question's whole share
+        return self._widths(estimate, estimate.variance)
 
+    def _widths(self, estimate: Estimate, variance: np.ndarray) -> dict[str, float]:
+        low, high = interval(self.planned.small, estimate, variance, float(special.ndtri((1 + LEVEL) / 2)))
+        by = dict(zip(self.planned.names, high - low, strict=True))
+        return {shown: float(by[name]) for shown, name in self.planned.question.shown.items() if name in by}
 
-def _widths(planned: Planned, estimate: Estimate, variance: np.ndarray) -> dict[str, float]:
-    low, high = interval(planned.small, estimate, variance, float(special.ndtri((1 + LEVEL) / 2)))
-    by = dict(zip(planned.names, high - low, strict=True))
-    return {shown: float(by[name]) for shown, name in planned.question.shown.items() if name in by}
-
-
-def priced(
-    planned: Planned,
-    synthetic: dict[str, float],
-    *,
-    delta: float,
-    adjacency: Adjacency,
-    questions: int = 1,
-    epsilons: Sequence[float] = EPSILONS,
-) -> dict[str, Any]:
-    """By term the synthetic value, and the expected widths by epsilon beside sampling's own."""
-    asked = {"delta": delta, "adjacency": adjacency, "questions": questions}
-    by = {f"{e:g}": widths(planned, epsilon=e, **asked) for e in epsilons}  # type: ignore[arg-type]
-    own = _widths(planned, planned.expected(1.0), planned.sampling)
-    terms = {
-        shown: {
-            "synthetic": synthetic.get(name),
-            "sampling_width": own.get(shown),
-            "widths": {e: item.get(shown) for e, item in by.items()},
+    def by_epsilon(self, synthetic: Mapping[str, float], epsilons: Sequence[float]) -> dict[str, Any]:
+        """By term the synthetic value, and the expected widths by epsilon beside sampling's own."""
+        by = {f"{e:g}": self.widths(e) for e in epsilons}
+        own = self._widths(self.planned.expected(1.0), self.planned.sampling)
+        terms = {
+            shown: {
+                "synthetic": synthetic.get(name),
+                "sampling_width": own.get(shown),
+                "widths": {e: item.get(shown) for e, item in by.items()},
+            }
+            for shown, name in self.planned.question.shown.items()
         }
-        for shown, name in planned.question.shown.items()
-    }
-    return {"question": dict(planned.question.plain), "terms": terms}
+        return {"question": dict(self.planned.question.plain), "terms": terms}
 
-
-def least_epsilon(
-    planned: Planned, *, width: float, term: str, delta: float, adjacency: Adjacency, questions: int = 1
-) -> float | None:
-    """The least epsilon at which the term's interval is expected to be no wider; None where none does."""
-    asked = {"delta": delta, "adjacency": adjacency, "questions": questions}
-
-    def wide(epsilon: float) -> float:
-        return widths(planned, epsilon=epsilon, **asked).get(term, np.inf)  # type: ignore[arg-type]
-
-    low, high = RANGE
-    if wide(high) > width:
-        return None
-    for _ in range(HALVINGS):
-        middle = float(np.exp((log(low) + log(high)) / 2))
-        low, high = (low, middle) if wide(middle) <= width else (middle, high)
-    return high
+    def least_epsilon(self, width: float, term: str) -> float | None:
+        """The least epsilon at which the term's interval is expected to be no wider; None where none does."""
+        low, high = RANGE
+        if self.widths(high).get(term, np.inf) > width:
+            return None
+        for _ in range(HALVINGS):
+            middle = float(np.exp((log(low) + log(high)) / 2))
+            low, high = (low, middle) if self.widths(middle).get(term, np.inf) <= width else (middle, high)
+        return high
