@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 
 import synth
 from synth.pipeline import reached
+from synth.privacy.accounting.gaussian import calibrate
 from synth.schema.grouping import COARSE
 
 OUT = RESULTS / "forecast.json"
@@ -51,7 +52,7 @@ def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
     pairs = []
     for r in runs:
         cells = [min(c, COARSE + 1) for c in r["cells"]]
-        one, two = reached.features(cells, rows=r["rows"], mu=reached.noise_budget(r["epsilon"], r["delta"]))
+        one, two = reached.features(cells, rows=r["rows"], mu=calibrate(r["epsilon"], r["delta"]))
         pairs.append((one, r["one_way"]) if kind == "columns" else (two, r["two_way"]))
     result = np.log(np.array(pairs, dtype=float))
     return result[:, 0], result[:, 1]

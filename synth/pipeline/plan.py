@@ -6,7 +6,7 @@ Questions that adapt to answers (merged bins) may therefore differ in the real r
 and exact where nothing adapts.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from math import exp, inf, log, pi, prod, sqrt
@@ -33,7 +33,7 @@ from synth.pipeline.rehearsal import Pretend, rehearse
 from synth.pipeline.reporting import Quiet
 from synth.pipeline.request import RefitRequest, RunRequest, check_num_rows
 from synth.pipeline.run import fit_and_sample
-from synth.pipeline.schema_approval import AnySchema, adjacency_of, check_left, learning_share, to_learn, with_target
+from synth.pipeline.schema_approval import adjacency_of, check_left, learning_share, to_learn, with_target
 from synth.pipeline.uses import tables_of, with_uses
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event, division
@@ -126,7 +126,11 @@ def plan(
     check_schema(schema, tree=True)
     check(epsilon, delta, pure=True)
     check_num_rows(rows)
-    bare, share = _to_be_learnt(with_target(schema, target), learn_share)
+    bare, share = with_target(schema, target), 0.0
+    if learn_share is not None:  # without what nobody vouches for
+        check_left(learn_share)
+        bare = to_learn(bare, False, lambda _: None)
+        share = learning_share(bare, learn_share)
     facts, link = taken(bare), relation_named(relation)
     generator = generator_named(method, link, options, tree=facts.tree is not None)
     if delta == 0:
@@ -225,7 +229,8 @@ def _of_tree(generator: Method, pretend: Pretend, grant: Grant, roots: int) -> _
     left = {} if parts is None else parts(answers, asked)
     steps: dict[tuple[str, str], list[tuple[Marginal, float, Any]]] = {}
     tables = []
-    for question, marginal, total in _told(releases):
+    for question, marginal, values in ((r.question, *a) for r in releases for a in r.items()):
+        total = float(max(values.sum(), 1.0))  # the roots that it counts
         part = left.get((question.table, question.view, marginal.columns))
         steps.setdefault((question.table, _about(question, marginal)), []).append((marginal, total, part))
         if question.view == "rows":
@@ -236,13 +241,6 @@ def _of_tree(generator: Method, pretend: Pretend, grant: Grant, roots: int) -> _
         tables=tables,
         more={"like": pretend.twin.name if pretend.twin else None},
     )
-
-
-def _told(releases: Sequence[LinkedRelease]) -> Iterator[tuple[Linked, Marginal, float]]:
-    """Each table that is asked for, in order, with the roots that it counts."""
-    for release in releases:
-        for marginal, values in zip(release.question.marginals, release.values, strict=True):
-            yield release.question, marginal, float(max(values.sum(), 1.0))
 
 
 def _step(question: Any, cells: int) -> PlannedQuestion:
@@ -371,18 +369,6 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
             low, high = (low, middle) if enough(round(exp(middle), 3), i) else (middle, high)
         result[one.use] = round(exp(high), 3)
     return result
-
-
-def _to_be_learnt(schema: AnySchema, asked: float | None) -> tuple[AnySchema, float]:
-    """The schema without what nobody vouches for, and the share of the budget for it.
-
-    Errors: UsageError, InputError.
-    """
-    if asked is None:
-        return schema, 0.0
-    check_left(asked)
-    bare = to_learn(schema, False, lambda _: None)
-    return bare, learning_share(bare, asked)
 
 
 def _learnt(

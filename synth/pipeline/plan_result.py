@@ -9,6 +9,14 @@ from synth.privacy.accounting.events import BudgetPart
 SHOWN = 6  # names of columns in a line
 
 
+class Plain:
+    """What is said as JSON data field by field."""
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlannedQuestion:
     """One question of the run: its tables, cells, and the noise (rows, or roots) of its most and least exact table.
@@ -51,7 +59,7 @@ class Errors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PriorWorth:
+class PriorWorth(Plain):
     """The error at one epsilon ``without`` priors and ``beside`` them, and of the prior ``alone``, if it is like the
     private table. ``like``: the prior that stood in for that; ``columns``: on how many columns they agree.
 
@@ -64,10 +72,6 @@ class PriorWorth:
     without: Errors
     beside: Errors
     alone: Errors
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """One line."""
@@ -117,7 +121,7 @@ class LearningForecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UseForecast:
+class UseForecast(Plain):
     """One use at one epsilon.
 
     ``error``: mean share of rows in the wrong place in its tables by noise, at most; None where they are too many to
@@ -137,10 +141,6 @@ class UseForecast:
     cells: float
     faint: bool = False
     means: float | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """One line.
@@ -163,7 +163,7 @@ class UseForecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Plain):
     """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
 
     ``budget``: what each question takes of the budget, as the card of a run says it.
@@ -195,10 +195,6 @@ class Plan:
     uses: list[UseForecast] = field(default_factory=list)
     least_epsilon: dict[str, float | None] = field(default_factory=dict)
     learning: LearningForecast | None = None
-
-    def plain(self) -> dict:
-        """The forecast as JSON data."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """The forecast as a few lines."""

@@ -18,7 +18,7 @@ from synth.pipeline.priors import LOST, Encoded, Prior, check_apart, encoded, st
 from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import Quiet, Reporter
-from synth.pipeline.request import Note, RunOptions, RunRequest
+from synth.pipeline.request import RunOptions, RunRequest
 from synth.pipeline.schema_approval import (
     adjacency_of,
     check_learnt,
@@ -121,10 +121,17 @@ class RunPlan:
 
     def spend(self, *, noise_source: str) -> Spend:
         """The ledger line that pays for the whole run."""
-        request, adjacency = self.request, self.grant.adjacency
+        request, adjacency, schema = self.request, self.grant.adjacency, self.schema
+        if schema.several:
+            keys = [k.model_dump(mode="json", exclude_none=True) for k in schema.keys]
+            asked: dict[str, Any] = {"tables": {n: list(s.measured()) for n, s in schema.tables.items()}, "keys": keys}
+        else:
+            table = schema.written[ONE]
+            asked = {"columns": list(table.measured()), "target": table.target}
+            asked |= {} if schema.tree is None else {"linked": True}
         question = {
             "method": self.questions.name,
-            **_asked_of(self.schema),
+            **asked,
             **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
             "sensitivity": counts.sensitivity(adjacency),
@@ -146,18 +153,6 @@ class RunPlan:
             run=request.run,
             **named,
         )
-
-
-def _asked_of(schema: Schema | Dataset) -> dict[str, Any]:
-    """What the ledger says of the columns."""
-    if schema.several:
-        return {
-            "tables": {n: list(s.measured()) for n, s in schema.tables.items()},
-            "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
-        }
-    table = schema.written[ONE]
-    linked = {} if schema.tree is None else {"linked": True}
-    return {"columns": list(table.measured()), "target": table.target, **linked}
 
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls")
@@ -270,7 +265,7 @@ def prepare(
     plan.book.row_key()  # a damaged key is found now, not when the rows that were read are to be marked
     for name, table in plan.rows.items():
         with allowed_empty(plan.schema, name):
-            table.check_form()
+            table.place.check_form(table.columns)  # keeps no value
     if audience.spends(plan.dataset):
         check_apart(known, plan.rows, plan.schema, plan.book, audience)
         for name, public in plan.public.items():
@@ -294,8 +289,11 @@ def planned(
     asked = _questions(request, relation, schema, questions)
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
-    schema, share = _agreed(request, schema, note)
-    schema = with_combinations(schema, public)
+    linked = _linked(request, schema)
+    agreed, share = vouched(schema, request, note=note)
+    if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
+        agreed = agreed.model_copy(update={"linked": linked})
+    schema = with_combinations(as_tables(agreed) if linked else agreed, public)
     adjacency = adjacency_of(schema, relation)
     adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
     if request.delta == 0 and share > 0:
@@ -305,7 +303,10 @@ def planned(
     check_learnt(schema, adjacency)
     _check_method(asked, schema, adjacency, share)
     check_public_columns(schema, asked, adjacency, request)
-    _check_writing(request, schema)
+    for table in () if schema.several else schema.written.values():
+        dialect_copy.check(table, request.dialect if request.out is not None else "plain")
+        if request.out is not None:
+            folder.check_room(Path(request.out), table, request.num_rows)
     if schema.uses and not asked.takes_uses:
         note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
@@ -382,18 +383,6 @@ def _linked(request: RunRequest, schema: Schema | Dataset) -> bool:
     return schema.linked_rows if request.linked is None else request.linked
 
 
-def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
-    """The schema that somebody answers for, and the share of mu**2 for what it lacks; persons and rows as two tables.
-
-    Errors: as ``planned``.
-    """
-    agreed, share = vouched(schema, request, note=note)
-    linked = _linked(request, schema)
-    if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
-        agreed = agreed.model_copy(update={"linked": linked})
-    return (as_tables(agreed) if linked else agreed), share
-
-
 def _check_method(questions: Method, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
     """What the method has to say against relation and schema. Errors: UsageError."""
     if questions.needs_public_rows and not adjacency.rows_are_public:
@@ -413,11 +402,3 @@ def _stated(table: Schema) -> Schema:
     columns = {n: c.model_copy(update={"within": None}) for n, c in table.columns.items() if n not in lacks}
     rules = tuple(r for r in table.constraints or () if lacks.isdisjoint(columns_of(r)))
     return table.model_copy(update={"columns": columns, "constraints": rules or None})
-
-
-def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:
-    """What cannot be written as it is wished. Errors: UsageError."""
-    for table in () if schema.several else schema.written.values():
-        dialect_copy.check(table, request.dialect if request.out is not None else "plain")
-        if request.out is not None:
-            folder.check_room(Path(request.out), table, request.num_rows)

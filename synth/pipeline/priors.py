@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from synth.generators.method import Method
 from synth.mechanisms import linked
 from synth.pipeline import same_rows
 from synth.pipeline.methods import generator_named
+from synth.pipeline.plan_result import Plain
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
@@ -396,7 +397,7 @@ def _digests(lying: Sequence[Path], schema: Schema | Dataset) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PriorLook:
+class PriorLook(Plain):
     """A prior as the schema reads it. ``refused``: why a run would not take it, in one line; then no more is known.
 
     ``columns``: covered; ``lacking``: of the schema, which it has not; ``left_out``: its own, which the schema has not.
@@ -417,10 +418,6 @@ class PriorLook:
     lost: Mapping[str, int] = field(default_factory=dict)
     epsilon: float | None = None
     refused: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """A line or two."""

@@ -35,10 +35,6 @@ class PrivateRows:
         """What a run under this schema needs of the table there."""
         return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
 
-    def check_form(self) -> None:
-        """Finds faults of form and keeps no value. Errors: InputError."""
-        self.place.check_form(self.columns)
-
 
 def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, PrivateRows]:
     """What a run needs of each table."""
@@ -133,11 +129,6 @@ def check_known(name: str, book: Ledger) -> None:
         )
 
 
-def _spelled(book: Ledger | None) -> list[str]:
-    """Names of databases' tables that the ledger knows, in whatever spelling."""
-    return [] if book is None else [t.dataset for t in book.summary() if "://" in t.dataset]
-
-
 def _same_place(known: str, name: str) -> bool:
     """Whether a name that was charged once is another spelling of ``name``, which is canonical."""
     if known == name:
@@ -168,7 +159,8 @@ def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = N
     if isinstance(table, pd.DataFrame) or (isinstance(table, Place) and table.name is None):
         raise UsageError("a data frame has no name; give dataset=..., or name the dataset in the schema")
     if isinstance(table, Place) and not isinstance(table, FilePlace):
-        return next((n for n in _spelled(book) if _same_place(n, str(table.name))), str(table.name))
+        known = [] if book is None else [t.dataset for t in book.summary() if "://" in t.dataset]
+        return next((n for n in known if _same_place(n, str(table.name))), str(table.name))
     return dataset_of(table.path if isinstance(table, FilePlace) else Path(table), book=book)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from math import erfc, exp, log, sqrt
+from math import exp, log, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from synth.errors import UsageError
 from synth.mechanisms import counts
 from synth.pipeline.schema_approval import adjacency_of
+from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import relation_named
 from synth.schema.grouping import COARSE
 from synth.schema.table import Schema
@@ -82,15 +83,12 @@ def expected(
     if not cells or rows < 1 or any(e <= 0 for e in epsilons) or not 0 < delta < 1:
         raise UsageError("a forecast needs measured columns, at least 1 row, and an epsilon and a delta above 0")
     size = counts.sensitivity(adjacency_of(schema, relation_named(relation)))
-    return [_at(e, cells, rows=rows, mu=noise_budget(e, delta) / size) for e in epsilons]
-
-
-def _at(epsilon: float, cells: Sequence[int], *, rows: int, mu: float) -> Reached:
-    one, two = features(cells, rows=rows, mu=mu)
-    pairs = None if two is None else _range("pairs", two)
-    return Reached(
-        epsilon=epsilon, columns=_range("columns", one), pairs=pairs, beyond=_beyond(rows, len(cells), epsilon)
-    )
+    results = []
+    for epsilon in epsilons:
+        one, two = features(cells, rows=rows, mu=calibrate(epsilon, delta) / size)
+        pairs, beyond = None if two is None else _range("pairs", two), _beyond(rows, len(cells), epsilon)
+        results.append(Reached(epsilon=epsilon, columns=_range("columns", one), pairs=pairs, beyond=beyond))
+    return results
 
 
 def features(cells: Sequence[int], *, rows: int, mu: float) -> tuple[float, float | None]:
@@ -130,29 +128,6 @@ def constants() -> dict[str, Any]:
     return dict(json.loads(DATA.read_text(encoding="utf-8")))
 
 
-def noise_budget(epsilon: float, delta: float) -> float:
-    """The mu of a Gaussian mechanism of this epsilon and delta, for a forecast; a run rounds its own to the safe side.
-
-    Source: Dong, Roth & Su, arXiv 1905.02383, corollary 1.
-    """
-    low, high = 0.0, 1.0
-    while _delta(high, epsilon) < delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _delta(middle, epsilon) < delta else (low, middle)
-    return low
-
-
-def _delta(mu: float, epsilon: float) -> float:
-    return _below(mu / 2 - epsilon / mu) - exp(min(epsilon, 700.0)) * _below(-mu / 2 - epsilon / mu)
-
-
-def _below(x: float) -> float:
-    """The normal distribution function."""
-    return erfc(-x / sqrt(2)) / 2
-
-
 def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation: str = "add_remove") -> str:
     """What would help most, in a sentence: enough, more rows, coarser columns, or a larger epsilon.
 
@@ -167,11 +142,7 @@ def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation:
     if reported.likely <= GOOD:
         return "Probably enough: single columns come out well, pairs of columns with rare values less so."
     slope = constants()["pairs" if result.pairs else "columns"]["slope"]
-    return _help((reported.likely / GOOD) ** (1 / slope), epsilon=epsilon)
-
-
-def _help(times: float, *, epsilon: float) -> str:
-    """``times``: by how much the rows or the noise budget would have to grow."""
+    times = (reported.likely / GOOD) ** (1 / slope)  # by how much the rows or the noise budget would have to grow
     lead = f"Much noise for this table. Tables of two columns come out well with about {_digits(times)} times the rows"
     if epsilon * times <= MOST_EPSILON:
         return f"{lead}, or with an epsilon near {_digits(epsilon * times)}; coarser or fewer columns help as well."

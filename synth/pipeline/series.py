@@ -1,13 +1,14 @@
 """A table released every year: what a wave may spend, and what changed between waves beyond noise and chance."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.pipeline.inference.released_counts import count_intervals
+from synth.pipeline.plan_result import Plain
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.guarantee import check_promise
 from synth.release import folder
@@ -17,7 +18,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesPlan:
+class SeriesPlan(Plain):
     """``waves`` releases of ``each`` epsilon and ``each_delta``: who is in all has at most ``epsilon``, ``delta``.
 
     ``exact``: their epsilon at that delta where every wave's noise is Gaussian and fixed now.
@@ -31,10 +32,6 @@ class SeriesPlan:
     each: float
     each_delta: float
     exact: float
-
-    def plain(self) -> dict[str, float]:
-        """As JSON data."""
-        return asdict(self)
 
     def in_words(self) -> str:
         """Two lines."""

@@ -9,7 +9,6 @@ import synth
 from app.session import charts
 from synth.errors import UsageError
 from synth.pipeline import reached
-from synth.privacy.accounting.gaussian import calibrate
 from tests.benchmark_modules import benchmark
 from tests.conftest import ROOT
 
@@ -43,11 +42,6 @@ def test_the_documentation_says_the_same():
         f"{reported['pairs']['factor']:.1f} for pairs",
     )
     assert all(words in " ".join(page.split()) for words in said), said
-
-
-def test_the_budget_of_noise_is_the_one_that_runs_are_calibrated_to():
-    for epsilon in (0.1, 1.0, 10.0):
-        assert reached.noise_budget(epsilon, 1e-5) == pytest.approx(calibrate(epsilon, 1e-5), rel=5e-3)
 
 
 def test_more_rows_and_more_epsilon_help_and_only_numbers_of_cells_enter():
