@@ -17,7 +17,7 @@ from synth.generators.method import Method
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal, same_rows
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.learn_schema import learn, priced, rows_to_learn
+from synth.pipeline.learn_schema import learn, rows_to_learn
 from synth.pipeline.prepare import Context, RunPlan, on_card, prepare
 from synth.pipeline.priors import Encoded, encoded
 from synth.pipeline.private_rows import marked
@@ -78,7 +78,18 @@ class ChargedRun:
         session, mu = self._opened(share, self._rows_to_learn, failures=True), grant.mu * sqrt(share)
         result = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
-        self.schema = priced(result, self._price(session))
+        assert self.line is not None
+        alone, before = share == 1, self.plan.schema.learnt  # of a schema that was learnt in parts
+        price = Learnt(
+            epsilon=(grant.epsilon if alone else session.epsilon_derived) + (before.epsilon if before else 0.0),
+            delta=grant.delta + (before.delta if before else 0.0),
+            relation=grant.adjacency.stated,
+            unit=grant.adjacency.unit,
+            ledger_entry=self.line.number,
+            ledger_hash=self.line.hash,
+            mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in session.events)),
+        )
+        self.schema = result.changed(lambda stated: stated.model_copy(update={"learnt": price}))
         return self.schema
 
     def measure(self) -> tuple[list[Release], Setting]:
@@ -126,7 +137,12 @@ class ChargedRun:
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
-            raise SpentError(self._reason(error, cancelled=cancelled) + unrecorded) from error
+            if isinstance(error, OSError):
+                why = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
+            else:  # a foreign exception's text may quote a cell, so only its kind is named
+                why = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
+            end = "cancelled" if cancelled else f"failed after the budget was committed: {why}"
+            raise SpentError(f"{end}; epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}") from error
         self.shut()
         if not self._owner.here:
             return
@@ -181,20 +197,6 @@ class ChargedRun:
         public = session.public_rows() if self.schema.tree is None else None
         return session, setting(self.schema, session.grant, public_rows=public)
 
-    def _price(self, session: Curator) -> Learnt:
-        """What all learning cost, with what was learnt before; the ledger was charged with the whole run."""
-        assert self.line is not None
-        grant, alone, before = self.plan.grant, self.plan.learn_share == 1, self.plan.schema.learnt
-        return Learnt(
-            epsilon=(grant.epsilon if alone else session.epsilon_derived) + (before.epsilon if before else 0.0),
-            delta=grant.delta + (before.delta if before else 0.0),
-            relation=grant.adjacency.stated,
-            unit=grant.adjacency.unit,
-            ledger_entry=self.line.number,
-            ledger_hash=self.line.hash,
-            mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in session.events)),
-        )
-
     def _commit(self) -> None:
         """Charges the ledger once for all stages."""
         if self.line is None:
@@ -231,17 +233,6 @@ class ChargedRun:
             why = str(error) if isinstance(error, SynthError) else error.strerror
             return f"; how the run ended could not be recorded ({why}): look at the ledger with `synth.Ledger.verify`"
         return ""
-
-    def _reason(self, error: BaseException, *, cancelled: bool) -> str:
-        """What a user reads. A foreign exception's text may quote a cell, so only its kind is named."""
-        stands = f"epsilon {self.plan.grant.epsilon:g} is spent"
-        if cancelled:
-            return f"cancelled; {stands}"
-        if isinstance(error, OSError):
-            reason = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
-        else:
-            reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
-        return f"failed after the budget was committed: {reason}; {stands}"
 
     def _rows(self) -> Mapping[str, Any]:
         """The private rows as the method measures them. Called once the spend is recorded, as all below."""

@@ -19,7 +19,7 @@ from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Question, Release, Values, ValuesRelease
 from synth.schema import cells, coarsening, codec
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.table import CATEGORICAL, Column, Learnt, Schema
+from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import whole
 from synth.sources.rows.forest import TableRows, one_of_each_root
@@ -88,11 +88,6 @@ def completed(schema: Schema | Dataset, facts: Mapping[str, Column]) -> Schema |
         return stated.with_tables({t: s.model_copy(update={"columns": columns[t]}) for t, s in stated.tables.items()})
 
     return schema.changed(own)
-
-
-def priced(schema: Schema | Dataset, price: Learnt) -> Schema | Dataset:
-    """The schema with what learning it cost."""
-    return schema.changed(lambda stated: stated.model_copy(update={"learnt": price}))
 
 
 def learn(

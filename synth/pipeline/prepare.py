@@ -275,7 +275,7 @@ def prepare(
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):
-                same_rows.check(table, plan.book, dataset=plan.dataset, audience=audience)
+                same_rows.refuse(same_rows.others(table, plan.book, dataset=plan.dataset, audience=audience))
     give_back()  # what the pass over the file used
     return plan
 

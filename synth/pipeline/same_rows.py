@@ -7,6 +7,7 @@ which he may spend. Of any other nothing is said or recorded that depends on it.
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,20 +57,14 @@ def audience_of(person: str | None) -> Audience:
     def opens(run: str, actor: str) -> bool:
         if not known:
             known[""] = {}  # looked up once, and only where marks are compared
-            known.update({str(job.run): _about(job) for job in listing()})
+            for job in listing():
+                with suppress(SynthError):
+                    known[str(job.run)] = job.request()
         about = known.get(run, {})
         own = visitor.name in (actor.lower(), str(about.get("owner") or "").lower())
         return own or _offered(visitor.name, about.get("table"), about.get("source"))
 
     return Audience(spends=lambda name: rules.may_spend(visitor, name), opens=opens)
-
-
-def _about(job: Any) -> dict[str, Any]:
-    try:
-        about: dict[str, Any] = job.request()
-    except SynthError:
-        return {}
-    return about
 
 
 def _offered(person: str, table: str | None, source: str | None) -> bool:
@@ -78,11 +73,6 @@ def _offered(person: str, table: str | None, source: str | None) -> bool:
         return any(f"@{one.name}" == source and one.open_to(person) for one in named_databases.databases())
     places = [Path(p).expanduser().absolute() for p in os.environ.get("SYNTH_TABLES", "").split(os.pathsep) if p]
     return table is not None and any(Path(table).is_relative_to(place) for place in places)
-
-
-def check(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience) -> None:
-    """Errors: UsageError, naming the other datasets, where rows like these were charged to one of them."""
-    refuse(others(rows, book, dataset=dataset, audience=audience))
 
 
 def refuse(names: Sequence[str]) -> None:
@@ -95,7 +85,7 @@ def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience)
     """The datasets, as far as the ``audience`` may know, to which rows like these were charged before the charge."""
     if not audience.spends(dataset) or not any(n != dataset and audience.spends(n) for n in book.marked()):
         return []
-    result = mark(rows, book.row_key())
+    (result,) = marks([rows], book.row_key())
     return [] if result is None else book.twins(result, dataset=dataset, audience=audience, alike=are_alike)
 
 
@@ -108,7 +98,7 @@ def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: st
     key = book.row_key()
     for form in forms:
         if isinstance(form, PrivateRows):
-            result = mark(form, key)
+            (result,) = marks([form], key)
         else:
             sketch = Sketch(key, form.names, most=MOST_COMPARED)
             sketch.add(form)
@@ -117,16 +107,12 @@ def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: st
             raise UsageError(CHARGED.format(what))
 
 
-def mark(rows: PrivateRows, key: bytes) -> bytes | None:
-    """The mark of the rows' cells; None for one that is too long to be compared, empty, or not to be read.
-
-    A cell that stops the reading is no reason for another end of the run: then the rows are not compared.
-    """
-    return marks([rows], key)[0]
-
-
 def marks(forms: Sequence[PrivateRows], key: bytes) -> list[bytes | None]:
-    """As ``mark``, of several forms of the rows of one place, the first of which has all columns; read once."""
+    """The marks of the rows' cells in several forms of one place's rows, the first of which has all columns; read once.
+
+    None for what is too long to be compared, empty, or not to be read: a cell that stops the reading is no reason for
+    another end of the run.
+    """
     sketches = [Sketch(key, form.columns, most=MOST_COMPARED) for form in forms]
     try:
         _fill(sketches, forms[0])
@@ -140,8 +126,8 @@ def alike(rows: PrivateRows, other: PrivateRows, key: bytes) -> bool:
 
     Privacy: reads rows, exact: the answer is for who may see both.
     """
-    marks = mark(rows, key), mark(other, key)
-    return None not in marks and are_alike(*marks)  # type: ignore[arg-type]
+    one, two = (marks([r], key)[0] for r in (rows, other))
+    return None not in (one, two) and are_alike(one, two)  # type: ignore[arg-type]
 
 
 def unlike(rows: PrivateRows) -> bytes:

@@ -104,7 +104,11 @@ def confirmed(
     ``of``: how columns' names begin in messages, TABLE. for one of related tables.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
     """
-    schema = explained(schema, reasons, of=of)
+    for name in reasons:
+        if name not in schema.columns:
+            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
+    columns = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
+    schema = schema.model_copy(update={"columns": columns})
     drafted = schema.unconfirmed()
     listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in drafted.items())
     if drafted and assume_public is False:
@@ -119,7 +123,14 @@ def confirmed(
             'its source to "declared", or vouch for it with `assume_public=`'
         )
     check_alone(schema, assume_public, of=of)
-    check_answered(schema, assume_public)
+    person, rows = schema.person, schema.max_rows
+    if schema.unit_source == UNCONFIRMED and (person is not None or assume_public is False):
+        drafted_unit = "each row is one person" if person is None else f"{person} with {rows} rows each"
+        ways = "`unit=row`" if person is None else f"`unit={person}` `max_rows={rows}`, or `unit=row`"
+        raise InputError(
+            f"schema: can a person appear in more than one row? The draft proposes: {drafted_unit}; answer with {ways} "
+            '(or set "unit_source" to "declared")'
+        )
     if drafted:
         note(f"taken as public on your word: {listed}")
     for name, column in schema.columns.items():
@@ -131,15 +142,6 @@ def confirmed(
             )
     bare_facts = {n: c.model_copy(update={"risk": None}) for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": bare_facts}).assume_public().retained()
-
-
-def explained(schema: Schema, reasons: Mapping[str, str], *, of: str = "") -> Schema:
-    """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
-    for name in reasons:
-        if name not in schema.columns:
-            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
-    columns = {n: c.model_copy(update={"reason": reasons[n]}) if n in reasons else c for n, c in schema.columns.items()}
-    return schema.model_copy(update={"columns": columns})
 
 
 def risk_of(name: str, column: Column) -> Risk | None:
@@ -206,20 +208,6 @@ def _published(name: str, column: Column, risk: Risk) -> str:
     return f"{name} ({what} would be published{word}; {RISKS[risk]})"
 
 
-def check_answered(schema: Schema, assume_public: bool | Sequence[str]) -> None:
-    """Errors: InputError where nobody has said whether a person can have several rows."""
-    if schema.unit_source != UNCONFIRMED or (schema.person is None and assume_public is not False):
-        return
-    drafted = "each row is one person" if schema.person is None else f"{schema.person} with {schema.max_rows} rows each"
-    ways = (
-        "`unit=row`" if schema.person is None else f"`unit={schema.person}` `max_rows={schema.max_rows}`, or `unit=row`"
-    )
-    raise InputError(
-        f"schema: can a person appear in more than one row? The draft proposes: {drafted}; answer with {ways} (or set "
-        '"unit_source" to "declared")'
-    )
-
-
 def to_learn(schema: AnySchema, assume_public: bool | Sequence[str], note: Note) -> AnySchema:
     """The schema with unconfirmed facts taken as absent, so that they are learnt; kinds and missing codes stand.
 
@@ -227,13 +215,13 @@ def to_learn(schema: AnySchema, assume_public: bool | Sequence[str], note: Note)
     """
     tables = {}
     for table, own in schema.tables.items():
-        named, noted = _own(schema, table, assume_public), _noting(schema, table, note)
+        named, about = _own(schema, table, assume_public), f"{table}: " if schema.several else ""
         alone = {n for n in risky(own) if isinstance(named, bool) or n not in named}
         waiting = [n for n in own.unconfirmed() if n in alone or assume_public is False]
         if learnt := [n for n in waiting if own.columns[n].type not in UNREAD]:
-            noted(f"drafted and confirmed by nobody, so learnt privately: {', '.join(learnt)}")
+            note(f"{about}drafted and confirmed by nobody, so learnt privately: {', '.join(learnt)}")
         if waiting:
-            noted(f"kind and missing codes taken as public on your word: {', '.join(waiting)}")
+            note(f"{about}kind and missing codes taken as public on your word: {', '.join(waiting)}")
         columns = {n: bare(c) if n in waiting else c for n, c in own.columns.items()}
         tables[table] = own.model_copy(update={"columns": columns}) if waiting else own
     return schema.with_tables(tables)
@@ -281,7 +269,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
             assume_public=_own(schema, name, assumed),
             reasons={schema.find(n)[1]: why for n, why in reasons.items() if schema.find(n)[0] == name},
             max_categories=request.max_categories,
-            note=_noting(schema, name, note),
+            note=(lambda text, name=name: note(f"{name}: {text}")) if schema.several else note,
             of=schema.name_of(name, ""),
         )
         for name, table in schema.tables.items()
@@ -317,11 +305,6 @@ def check_vouched(schema: Schema | Dataset) -> None:
                 f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose price for a key "
                 "of the root is not known; learn them from all tables together (`synth.learn_schema`), or state them"
             )
-
-
-def _noting(schema: Schema | Dataset, table: str, note: Note) -> Note:
-    """Notes that name the table where there are several."""
-    return (lambda text: note(f"{table}: {text}")) if schema.several else note
 
 
 def _own(schema: Schema | Dataset, table: str, named: bool | Sequence[str]) -> bool | list[str]:
