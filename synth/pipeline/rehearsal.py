@@ -27,14 +27,12 @@ from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import (
-    Bins,
     Counts,
     CountsRelease,
     Embedding,
     EmbeddingRelease,
     External,
     FunctionalQuery,
-    Marginal,
     Score,
     Slices,
     Step,
@@ -85,10 +83,11 @@ def rehearse(
     tree, columns = schema.tree, schema.tables[schema.root].measured()
     if tree is not None:
         public, what = None, f"{len(schema.tables)} tables"
-        session = _curator(grant, lambda: made_up(tree), mechanisms())
+        session = _session(grant, lambda: made_up(tree), mechanisms())
     else:
         public, what = rows if grant.adjacency.rows_are_public else None, f"{len(columns)} columns"
-        session = _session(grant, columns, rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+        pretended = _Pretended(rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+        session = _session(grant, lambda: pretended.few(columns), dict.fromkeys(pretended.real, pretended))
     try:
         generator.check(Run(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors)))
     except BudgetError as error:
@@ -112,22 +111,10 @@ def rehearse(
     return asked, session.events
 
 
-def _session(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
+def _session(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, Any]) -> Curator:
     """The run's own curator; nothing is committed, the rows are made up, no answer is private."""
-    rng = np.random.default_rng(0)
-    answers = _Answers(rows, asked, rng)
-    pretended: dict[type, Any] = {kind: _Pretended(real, answers, repeats) for kind, real in mechanisms().items()}
-    return _curator(grant, lambda: _uniform_rows(columns, min(rows, FEW), rng), pretended)
-
-
-def _curator(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, Any]) -> Curator:
-    return Curator(
-        grant=replace(grant, float_slack=grant.float_slack * MARGIN),
-        commit=lambda: None,
-        read=read,
-        mechanisms=mechanisms,
-        noise=SeededNoise(0),
-    )
+    held = replace(grant, float_slack=grant.float_slack * MARGIN)
+    return Curator(grant=held, commit=lambda: None, read=read, mechanisms=mechanisms, noise=SeededNoise(0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,20 +214,21 @@ def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:
             siblings = number[parent]
             rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
             parts = result[key.parent].parts[parent] * siblings
-        columns = _uniform_rows(schema.as_asked(name).columns, len(parent), rng)
+        columns = {n: rng.integers(0, c.cells, len(parent)) for n, c in schema.as_asked(name).columns.items()}
         result[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
     return Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 
 
-def _uniform_rows(columns: Mapping[str, Column], size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {n: rng.integers(0, c.cells, size) for n, c in columns.items()}
-
-
 class _Pretended:
-    """A mechanism whose price is the real one's and whose answers are made up."""
+    """Mechanisms whose price is the real ones' and whose answers are made up; ``asked``: gains what they were asked."""
 
-    def __init__(self, real: Any, answers: "_Answers", repeats: int) -> None:
-        self.real, self.answers, self.repeats = real, answers, repeats
+    def __init__(self, rows: int, asked: Asked, *, repeats: int = 1) -> None:
+        self.rows, self.asked, self.repeats = rows, asked, repeats
+        self.real, self.rng = mechanisms(), np.random.default_rng(0)
+
+    def few(self, columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+        """The rows that all but counts see."""
+        return {n: self.rng.integers(0, c.cells, min(self.rows, FEW)) for n, c in columns.items()}
 
     def events(self, question: Any, adjacency: Adjacency) -> list[Event]:
         """The real events; votes, each round of which is paid for, as all rounds together.
@@ -249,27 +237,19 @@ class _Pretended:
         """
         if isinstance(question, Counts):
             counts.check_noise(SPARE * max((m.sigma for m in question.marginals), default=0.0))
-        result = self.real.events(question, adjacency)
+        result: list[Event] = self.real[type(question)].events(question, adjacency)
         return [replace(e, count=e.count * self.repeats) for e in result] if isinstance(question, Votes) else result
 
     def changed_cells(self, question: Any, adjacency: Adjacency) -> int:
         """The real number; of counts ``SPARE`` times as many, since real answers may lead to more tables."""
-        real = self.real.changed_cells(question, adjacency)
+        real: int = self.real[type(question)].changed_cells(question, adjacency)
         return SPARE * real if isinstance(question, Counts) else real
 
     def answer(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise) -> Any:
-        """An answer from made-up rows. Errors: Enough where the rest is paid for."""
-        return self.answers.of(question, rows, noise, self.real)
+        """Notes the question with its cells, then answers it from made-up rows.
 
-
-class _Answers:
-    """Made-up answers, and a list of what was asked."""
-
-    def __init__(self, rows: int, asked: Asked, rng: np.random.Generator) -> None:
-        self.rows, self.asked, self.rng = rows, asked, rng
-
-    def of(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise, real: Any) -> Any:
-        """Notes the question with its cells, then answers it. Errors: Enough; what the real mechanism would refuse."""
+        Errors: Enough where the rest is paid for; what the real mechanism would refuse.
+        """
         if isinstance(question, Counts):
             self.asked.append((question, sum(m.cells for m in question.marginals)))
             return self._counts(question)
@@ -280,31 +260,33 @@ class _Answers:
         if isinstance(question, Embedding) and isinstance(question.features, Score):  # more may follow, at other prices
             return EmbeddingRelease(question=question, values=np.zeros(question.features.dim))
         if isinstance(question, LAST) or self.asked[-1][1] > ROOM:
-            _able(question)
+            # what the machine or another library could still refuse at the answer
+            if isinstance(question, External):
+                external.workable(question.algorithm, len(question.bins), question.rho)
+            if isinstance(question, Step):
+                with networks.one_thread():
+                    gradients.check_places(question)
             raise Enough
         if isinstance(question, Slices) and question.drawn:  # of the rows that were made up, as large a part
             few, (drawn, whole) = len(next(iter(rows.values()))), question.drawn
             question = replace(question, drawn=(max(round(drawn * few / whole), 1), few))
-        return real.answer(question, rows, noise)
+        return self.real[type(question)].answer(question, rows, noise)
 
     def _counts(self, question: Counts) -> CountsRelease:
+        """Each table as independent columns of even values have it, under noise."""
         cells = [m.cells for m in question.marginals]
         drawn = np.split(self.rng.standard_normal(sum(cells)), np.cumsum(cells)[:-1])
-        shares = {id(b): _shares(b) for b in {id(b): b for m in question.marginals for b in m.bins}.values()}
-        values = tuple(
-            np.rint(_uniform(m, self.rows, shares) + m.sigma * own.reshape(m.shape)).astype(np.int64)
-            for m, own in zip(question.marginals, drawn, strict=True)
-        )
-        return CountsRelease(question=question, values=values)
-
-
-def _able(question: Any) -> None:
-    """What the machine or another library could still refuse at the answer. Errors: UsageError, ValueError."""
-    if isinstance(question, External):
-        external.workable(question.algorithm, len(question.bins), question.rho)
-    if isinstance(question, Step):
-        with networks.one_thread():
-            gradients.check_places(question)
+        shares = {}
+        for b in {id(b): b for m in question.marginals for b in m.bins}.values():
+            inside = b.groups >= 0
+            shares[id(b)] = np.bincount(b.groups[inside], b.widths[inside], minlength=b.size) / b.cells
+        values = []
+        for marginal, own in zip(question.marginals, drawn, strict=True):
+            table = np.array(float(self.rows))
+            for b in marginal.bins:
+                table = np.multiply.outer(table, shares[id(b)])
+            values.append(np.rint(table + marginal.sigma * own.reshape(marginal.shape)).astype(np.int64))
+        return CountsRelease(question=question, values=tuple(values))
 
 
 def _numbers(question: Any, rows: int) -> int:
@@ -327,18 +309,6 @@ def _numbers(question: Any, rows: int) -> int:
             return 1
 
 
-def _uniform(marginal: Marginal, rows: int, shares: Mapping[int, np.ndarray]) -> np.ndarray:
-    table = np.array(float(rows))
-    for bins in marginal.bins:
-        table = np.multiply.outer(table, shares[id(bins)])
-    return table
-
-
-def _shares(bins: Bins) -> np.ndarray:
-    retained = bins.groups >= 0
-    return np.bincount(bins.groups[retained], bins.widths[retained], minlength=bins.size) / bins.cells
-
-
 def learning(
     generator: Method | None, schema: Schema | Dataset, grant: Grant, mu: float
 ) -> tuple[Schema | Dataset, tuple[Event, ...]]:
@@ -348,7 +318,8 @@ def learning(
             f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
             f"learn it first with `synth.learn_schema`, or choose method mixture"
         )
-    session = _session(grant, {}, ROWS, [])  # learning asks for counts alone
+    pretended = _Pretended(ROWS, [])
+    session = _session(grant, dict, dict.fromkeys(pretended.real, pretended))  # learning asks for counts alone
     try:
         result = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
