@@ -245,29 +245,22 @@ class Warns(Quiet):
 
 
 def multiple(
-    release: str | Path,
-    *,
-    count: int = 20,
-    num_rows: int | None = None,
-    seed: int | None = None,
-    columns: Sequence[str] | None = None,
-    reporter: Reporter | None = None,
+    release: str | Path, *, count: int = 20, reporter: Reporter | None = None, **asked: Any
 ) -> Iterator["pd.DataFrame"]:
     """``count`` tables, one after the other, each from a model that the release's noisy counts bear as well; free.
 
-    Numbers and dates are such, categories text. ``num_rows``: of each table; by default the source's number of rows,
-    public or as released, which ``synth.combine`` takes for granted. The same ``seed`` gives the same tables.
-    ``columns``: those of the analysis, whose counts the tables then follow; by default all, or of a wide table as far
-    as the model can. ``reporter``: is told of progress, and after the last table by a note of each column of numbers
-    whose mean the tables could not follow; without one that is a warning (``BeyondMeasured``).
+    Numbers and dates are such, categories text. ``asked``: ``num_rows`` of each table, by default the source's number
+    of rows, public or as released, which ``synth.combine`` takes for granted; ``seed``, of which the same gives the
+    same tables; ``columns`` of the analysis, whose counts the tables then follow, by default all, or of a wide table as
+    far as the model can. ``reporter``: is told of progress, and after the last table by a note of each column of
+    numbers whose mean the tables could not follow; without one that is a warning (``BeyondMeasured``).
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for a release of another method than
     ``mixture`` and for columns that were not counted or are too many, InputError for a damaged one.
 
     Privacy: released answers only.
     """
-    heard = reporter or Warns()
-    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=heard)
+    schema, tables = texts(release, count=count, reporter=reporter or Warns(), **asked)
     for one in tables:
         yield typed_frame(one, schema)
 
@@ -277,12 +270,10 @@ def multiple_to(
     out: str | Path,
     *,
     count: int = 20,
-    num_rows: int | None = None,
-    seed: int | None = None,
-    columns: Sequence[str] | None = None,
     raw_text: bool = False,
     dialect: str = "same",
     reporter: Reporter | None = None,
+    **asked: Any,
 ) -> list[str]:
     """As ``multiple``, into a folder: 01.csv, 02.csv and so on; returns their paths.
 
@@ -292,7 +283,7 @@ def multiple_to(
     """
     place = Path(out)
     folder.check_out(place)
-    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=reporter)
+    schema, tables = texts(release, count=count, reporter=reporter or Quiet(), **asked)
     place.mkdir(parents=True, exist_ok=True)
     paths = []
     for i, one in enumerate(tables):
@@ -305,10 +296,10 @@ def texts(
     release: str | Path,
     *,
     count: int,
-    num_rows: int | None,
-    seed: int | None,
-    columns: Sequence[str] | None,
-    reporter: Reporter | None,
+    reporter: Reporter,
+    num_rows: int | None = None,
+    seed: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[Schema, Iterator[dict[str, "pa.Array"]]]:
     """The schema, and the tables as text. All that can be refused is refused here."""
     if not 2 <= count <= MOST:
@@ -319,17 +310,18 @@ def texts(
     leaving.check_drawn(release, stored.card)
     if stored.method != "mixture":
         raise UsageError(f"`count=`: is for releases of mixture, and this one is of {stored.method}")
-    schema, reported = stored.setting.schema, counted(stored.releases, stored.setting.schema)
-    for name in set(columns or ()) - set(reported):
+    schema = stored.setting.schema
+    known = {b.column for r in stored.releases if isinstance(r, CountsRelease) for m, _ in r.items() for b in m.bins}
+    for name in set(columns or ()) - known:
         raise UsageError(f"`columns={name}`: no counts of it were released")
-    reporter = reporter or Quiet()
+    asked = tuple(columns or (n for n in schema.measured() if n in known))
     reporter.stage("fit")
     with reading(release, "release"):
         model = folder.load_model(release).model
         if not isinstance(model, Product):
             raise InputError(f"{release}: its model is none of mixture; use another copy")
         repair = Rules(schema).repair if schema.constraints or schema.given else None
-        tilted = Tilted.of(model, stored.releases, schema, tuple(columns or reported), repair)
+        tilted = Tilted.of(model, stored.releases, schema, asked, repair)
     if tilted is None and columns:
         raise UsageError(f"`columns={','.join(columns)}`: too many to be followed together; name those of one analysis")
     size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
@@ -377,9 +369,3 @@ def _refitted(
         if drawn is None:
             return
         yield whole(Drawn(drawn, stored.schema, size, rng=rng).blocks())
-
-
-def counted(releases: Sequence[Any], schema: Schema) -> tuple[str, ...]:
-    """The columns of which counts were released."""
-    known = {b.column for r in releases if isinstance(r, CountsRelease) for m in r.question.marginals for b in m.bins}
-    return tuple(n for n in schema.measured() if n in known)

@@ -178,7 +178,9 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     if not allowed:
         share = 1.0
     elif stored.schema.tree is not None:
-        share = _share(stored, allowed, rng)
+        # the chance that a root meets it; of persons, among those with a row
+        least, own = (Drawing(stored.model, with_rows(stored.schema, a)).probability(rng=rng) for a in ({}, allowed))
+        share = min(own / max(least, 1e-9), 1.0)
         if not share:
             raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
@@ -187,9 +189,3 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     size = num_rows or (totals.num_rows if totals else min(max(1, round(stored.model.total * share)), MOST_ROWS))
     tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
     return _Plan(stored, tables, share, allowed)
-
-
-def _share(stored: folder.StoredModel, allowed: Mapping[str, Any], rng: np.random.Generator) -> float:
-    """The chance that a root meets a condition; of persons, among those with a row."""
-    least = Drawing(stored.model, with_rows(stored.schema, {})).probability(rng=rng)
-    return min(Drawing(stored.model, with_rows(stored.schema, allowed)).probability(rng=rng) / max(least, 1e-9), 1.0)

@@ -89,11 +89,6 @@ class StatisticsQuestions(Method):
     asked: tuple[Asked, ...]
     reads = (CountsRelease, EmbeddingRelease, WeightedCountsRelease)
 
-    @classmethod
-    def of(cls, ask: Sequence[str]) -> "StatisticsQuestions":
-        """From words such as ``mean:COL``. Errors: UsageError."""
-        return cls(asked=tuple(Asked.read(words) for words in ask))
-
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where the schema has no such column, or one of another kind."""
         for one in self.asked:
@@ -212,7 +207,7 @@ def carry_out(request: RunRequest, schema: Schema, context: Context) -> Statisti
     """As ``statistics``, of a request that stands already."""
     if not request.ask:
         raise UsageError(f"`ask=` is missing: {FORMS}")
-    questions = StatisticsQuestions.of(request.ask)
+    questions = StatisticsQuestions(asked=tuple(Asked.read(words) for words in request.ask))
     questions.check_schema(schema)
     with charge(request, schema, context, questions=questions) as paid:
         releases, setting = paid.measure()

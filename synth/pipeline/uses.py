@@ -1,6 +1,6 @@
 """From what a table is to be used for to the tables that a method is asked for: formulas are read here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, TypeVar, cast
 
@@ -34,8 +34,11 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     Privacy: public only.
     """
     lines = (lines,) if isinstance(lines, str) else lines
-    if schema.uses or lines:
-        _complete(schema)
+    if (schema.uses or lines) and lacking(schema):
+        raise InputError(
+            "schema: uses are read under a complete schema, and facts of it are to be learnt first; learn them with "
+            "`synth.learn_schema`, then name the uses"
+        )
     checked(schema)
     if not lines:
         return schema
@@ -71,15 +74,6 @@ def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[
     return named.of_plan(text, columns_of(schema), schema.find)
 
 
-def _complete(schema: Schema | Dataset) -> None:
-    """Errors: InputError where uses rest on facts that are not there yet."""
-    if lacking(schema):
-        raise InputError(
-            "schema: uses are read under a complete schema, and facts of it are to be learnt first; learn them with "
-            "`synth.learn_schema`, then name the uses"
-        )
-
-
 def checked(schema: Schema | Dataset) -> None:
     """Reads all formulas of the schema's uses. Errors: InputError."""
     try:
@@ -97,7 +91,13 @@ def workload(schema: Schema | Dataset) -> Workload:
     Privacy: public only.
     """
     if schema.one_table:
-        return _persons_in_words(schema, workload(schema.stated))
+        made = workload(schema.stated)
+        return Workload(
+            tables=tuple(NamedTable(columns=_at(schema, t.columns), weight=t.weight, use=t.use) for t in made.tables),
+            targets=_at(schema, made.targets),
+            outcomes=_at(schema, made.outcomes),
+            columns={at(schema, n): weight for n, weight in made.columns.items()},
+        )
     tables: list[NamedTable] = []
     targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
     for number, use in enumerate(schema.uses or ()):
@@ -134,16 +134,6 @@ def alone(schema: Schema | Dataset, use: named.RegressionUse) -> tuple[Schema, n
 def at(schema: Schema | Dataset, name: str) -> str:
     """A column that a use names, of persons and their rows as TABLE.COLUMN. Privacy: public only."""
     return schema.inner_name(*schema.find(name))
-
-
-def _persons_in_words(schema: Schema | Dataset, made: Workload) -> Workload:
-    tables = (NamedTable(columns=_at(schema, t.columns), weight=t.weight, use=t.use) for t in made.tables)
-    return Workload(
-        tables=tuple(tables),
-        targets=_at(schema, made.targets),
-        outcomes=_at(schema, made.outcomes),
-        columns={at(schema, n): weight for n, weight in made.columns.items()},
-    )
 
 
 def _at(schema: Schema | Dataset, names: Sequence[str]) -> tuple[str, ...]:
@@ -196,15 +186,11 @@ def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[
             columns=(response, *s),
             weight=use.weight,
             use=number,
-            bins=_some(exact, (response, *s)),
+            bins={n: exact[n] for n in (response, *s) if n in exact},
             numbers=summed & {*s},
         )
         for s in sets
     ]
-
-
-def _some(groups: Mapping[str, Bins], columns: Sequence[str]) -> dict[str, Bins]:
-    return {n: groups[n] for n in columns if n in groups}
 
 
 def _groups(schema: Schema, blocks: Sequence[Block]) -> dict[str, Bins]:
@@ -212,19 +198,16 @@ def _groups(schema: Schema, blocks: Sequence[Block]) -> dict[str, Bins]:
     by_column: dict[str, list[Block]] = {}
     for block in blocks:
         by_column.setdefault(block.bins.column, []).append(block)
-    return dict(_alike(schema, n, own) for n, own in by_column.items() if _alike(schema, n, own) is not None)  # type: ignore[misc]
-
-
-def _alike(schema: Schema, name: str, blocks: Sequence[Block]) -> tuple[str, Bins] | None:
-    bins = blocks[0].bins  # those of all blocks of a column (`formula.parts`)
-    values = np.concatenate([b.table for b in blocks], axis=1)
-    known = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
-    if known.max(initial=0) + 1 > FEW:
-        return None
-    missing = bins.groups < 0
-    groups = np.where(missing, known.max() + 1, known[np.maximum(bins.groups, 0)])
-    ends = np.append(True, groups[1:] != groups[:-1])
-    return name, Bins(column=name, cells=schema.columns[name].cells, starts=bins.starts[ends], groups=groups[ends])
+    result = {}
+    for name, own in by_column.items():
+        bins = own[0].bins  # those of all blocks of a column (`formula.parts`)
+        values = np.concatenate([b.table for b in own], axis=1)
+        known = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+        if known.max(initial=0) + 1 <= FEW:
+            groups = np.where(bins.groups < 0, known.max() + 1, known[np.maximum(bins.groups, 0)])
+            ends, cells = np.append(True, groups[1:] != groups[:-1]), schema.columns[name].cells
+            result[name] = Bins(column=name, cells=cells, starts=bins.starts[ends], groups=groups[ends])
+    return result
 
 
 def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, ...]]]]:

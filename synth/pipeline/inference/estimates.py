@@ -13,7 +13,7 @@ from synth.generators.core.product import Product
 from synth.lazy import Lazy
 from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.release import folder
-from synth.schema.table import NUMERIC, Column, Schema
+from synth.schema.table import NUMERIC, Schema
 
 MOST_GROUPS = 20
 FITS = ("linear", "logistic", "poisson")
@@ -116,12 +116,9 @@ class EstimateQuestion:
         if len(set(self.by)) < len(self.by) or self.outcome.column in self.by:
             raise UsageError(f"`ask={self.words}`: each column once")
         for name in self.by:
-            self._check_group(schema.columns[name], name)
-
-    def _check_group(self, column: Column, name: str) -> None:
-        numeric = column.type in NUMERIC
-        if (numeric and self.kind == "difference") or (not numeric and not 2 <= column.size <= MOST_GROUPS):
-            raise UsageError(f"`ask={self.words}`: {name} must have 2 to {MOST_GROUPS} categories")
+            column, numeric = schema.columns[name], schema.columns[name].type in NUMERIC
+            if (numeric and self.kind == "difference") or (not numeric and not 2 <= column.size <= MOST_GROUPS):
+                raise UsageError(f"`ask={self.words}`: {name} must have 2 to {MOST_GROUPS} categories")
 
 
 STEPS, CORRECTIONS = 50, 3  # of Newton's method on the model's rows; with the weights, whose own curvature is noisy
@@ -178,6 +175,12 @@ def regression(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> E
     link = LINKS[asked.kind]
     x = np.where(there[:, None], (x - middle) / scale, 0.0)
     beta, scores, bend = _solved(x, y, rows, link)
+    # of coefficients on scaled columns: a step of the link, up to which scores change evenly, or the greatest deviation
+    # of an outcome; 0 for a column that the others determine; the constant has none
+    ends, alone = asked.outcome.ends(schema), np.diag(bend)
+    limit = link.step if np.isfinite(link.step) else (ends[1] - ends[0]) / 2
+    own = (alone > 0) & (alone * np.diag(_inverse(bend)) < ALIKE)
+    limits = np.append(np.inf, np.where(own, limit, 0.0)[1:])
     back = np.diag(1 / scale)  # of coefficients on centred and scaled columns to plain ones
     back[0, 1:] = -middle[1:] / scale[1:]
     return Estimated(
@@ -185,17 +188,8 @@ def regression(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> E
         values=back @ beta,
         scores=scores @ back.T,
         there=there,
-        limits=_limits(bend, link, asked.outcome.ends(schema)) / scale,
+        limits=limits / scale,
     )
-
-
-def _limits(bend: np.ndarray, link: Link, ends: tuple[float, float]) -> np.ndarray:
-    """Of coefficients on scaled columns: a step of the link, up to which scores change evenly, or the greatest
-    deviation of an outcome within ``ends``; 0 for a column that the others determine; the constant has none."""
-    limit = link.step if np.isfinite(link.step) else (ends[1] - ends[0]) / 2
-    alone = np.diag(bend)
-    own = (alone > 0) & (alone * np.diag(_inverse(bend)) < ALIKE)
-    return np.append(np.inf, np.where(own, limit, 0.0)[1:])
 
 
 def _solved(x: np.ndarray, y: np.ndarray, rows: WeightedRows, link: Link) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -506,7 +500,11 @@ def estimates(
             known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
         result = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
-        reported += [{"ask": one.words, **_plain(i)} for i in result]
+        for i in result:
+            rests = i.parts["unmeasured"] ** 2 > i.parts["noise"] ** 2 + i.parts["sampling"] ** 2
+            warned = {MODEL: rests, EMPTY: not i.bounded, LOOSE: not i.identified}
+            known_of = {"name": i.name, "estimate": i.estimate, "low": i.low, "high": i.high, **i.parts}
+            reported.append({"ask": one.words, **known_of, "warnings": [w for w, here in warned.items() if here]})
     return reported
 
 
@@ -539,16 +537,3 @@ def _answered(one: EstimateQuestion, rows: WeightedRows, schema: Schema, *, z: f
     sizes = means(rows, groups, schema, z=z, related=related)
     hidden = {i.name for i in sizes if i.low <= 0}
     return [replace(i, bounded=i.name not in hidden) for i in fitted]
-
-
-def _plain(interval: Interval) -> dict[str, Any]:
-    rests = interval.parts["unmeasured"] ** 2 > interval.parts["noise"] ** 2 + interval.parts["sampling"] ** 2
-    reported = {
-        "name": interval.name,
-        "estimate": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        **interval.parts,
-    }
-    warned = {MODEL: rests, EMPTY: not interval.bounded, LOOSE: not interval.identified}
-    return reported | {"warnings": [words for words, here in warned.items() if here]}

@@ -111,12 +111,9 @@ def averaged(releases: Sequence[Any], columns: Sequence[str], *, every: bool = F
         bins = tuple(marginal.bins[i] for i in at)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
         same.setdefault(key, []).append(NoisyBins(bins=bins, counts=counts, variance=variance))
-    return [_average(tables) for tables in same.values()]
-
-
-def _average(same: Sequence[NoisyBins]) -> NoisyBins:
-    precision = np.array([1 / t.variance for t in same])
-    counts = precision @ np.stack([t.counts.reshape(-1) for t in same]) / precision.sum()
-    return NoisyBins(
-        bins=same[0].bins, counts=counts.reshape(same[0].counts.shape), variance=float(1 / precision.sum())
-    )
+    results = []
+    for tables in same.values():
+        precision = np.array([1 / t.variance for t in tables])
+        means = np.tensordot(precision, np.stack([t.counts for t in tables]), axes=1) / precision.sum()
+        results.append(NoisyBins(bins=tables[0].bins, counts=means, variance=float(1 / precision.sum())))
+    return results
