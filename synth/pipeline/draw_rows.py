@@ -33,23 +33,20 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
         if table not in stated.tables:
             raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(stated.tables)}")
         facts, of = stated.tables[table], table if stated.several else "the model"
-        lowest, places = areas.as_lowest(facts.columns, column, _allowed(facts, column, name, wanted, of=of))
+        if column not in facts.measured() and column not in areas.above(facts.columns):
+            near = meant(column, facts.measured())
+            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {near}")
+        try:
+            positions = codec.places_of(facts.columns[column], wanted)
+        except ValueError as error:
+            raise UsageError(f"`where={name}={wanted}`: {error}") from None
+        lowest, places = areas.as_lowest(facts.columns, column, positions)
         at, own = schema.find(stated.name_of(table, lowest))
         known = out.setdefault(at, {})
         known[own] = places if own not in known else np.intersect1d(known[own], places)
         if not len(known[own]):
             raise UsageError(f"`where={name}={wanted}`: no area of {own} meets all conditions; leave one out")
     return out
-
-
-def _allowed(schema: Schema, column: str, name: str, wanted: str, *, of: str) -> np.ndarray:
-    if column not in schema.measured() and column not in areas.above(schema.columns):
-        columns = meant(column, schema.measured())
-        raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {columns}")
-    try:
-        return codec.places_of(schema.columns[column], wanted)
-    except ValueError as error:
-        raise UsageError(f"`where={name}={wanted}`: {error}") from None
 
 
 Condition = Mapping[str, Mapping[str, np.ndarray]]  # positions allowed, by table and column
@@ -217,19 +214,15 @@ class Drawn:
                 if self._given is None
                 else self._given.sample(start, size, rng=self._rng, repair=repair)
             )
-            self._note(start, size)
+            if start == 0:
+                self.retained[:] = self._rules.retained
+            else:  # the shares of rows kept, over this block and those before it
+                for every, now in zip(self.retained, self._rules.retained, strict=True):
+                    every["kept"] = (every["kept"] * start + now["kept"] * size) / (start + size)
             for at in range(0, size, self._piece):
                 part = {n: p[at : at + self._piece] for n, p in positions.items()}
                 yield part, min(self._piece, size - at), self._first + start + at
             positions = part = {}  # or they would be held while the next block is drawn
-
-    def _note(self, before: int, size: int) -> None:
-        """The shares of rules kept, over this block and those before it."""
-        if before == 0:
-            self.retained[:] = self._rules.retained
-            return
-        for all_, now in zip(self.retained, self._rules.retained, strict=True):
-            all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
 
 
 class DrawnTables:
@@ -256,10 +249,11 @@ class DrawnTables:
         met = totals if totals is not None and totals.num_rows == num_roots else None
         if met is not None:
             rules[self.schema.root] = Agreeing(met, rules[self.schema.root], rng)
-        self._drawn = {n: _drawn(s) for n, s in self.schema.tables.items()}
-        self._spools = {
-            n: Spill({c: reported.columns[c].cells for c in reported.columns}) for n, reported in self._drawn.items()
+        self._drawn = {  # the columns whose positions are drawn, or given by a constraint
+            n: {c: facts for c, facts in s.retained().columns.items() if facts.type != "identifier"}
+            for n, s in self.schema.tables.items()
         }
+        self._spools = {n: Spill({c: facts.cells for c, facts in own.items()}) for n, own in self._drawn.items()}
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
         drawing = Drawing(model, with_rows(self.schema, where or {}), rules=rules)
@@ -272,7 +266,7 @@ class DrawnTables:
             for name, rows in block.items():
                 key = self.schema.key_above(name)
                 parents[name].append(rows.parent + (before[key.parent] if key is not None else 0))
-                self._spools[name].append({c: rows.positions[c] for c in self._drawn[name].columns})
+                self._spools[name].append({c: rows.positions[c] for c in self._drawn[name]})
                 done[name] += rows.num_rows
         self._bases = {self.schema.file_of(n): n for n in self.schema.downwards}  # of tables in a file the lowest
         self.num_rows = {file: done[self._bases[file]] for file in self.schema.written}
@@ -289,12 +283,11 @@ class DrawnTables:
         reported = self._drawn[table]
         above = [t for t in self.schema.upwards(table)[1:] if self.schema.file_of(t) == file]
         held = {
-            t: {n: self._spools[t][n].astype(np.min_scalar_type(c.cells)) for n, c in self._drawn[t].columns.items()}
+            t: {n: self._spools[t][n].astype(np.min_scalar_type(c.cells)) for n, c in self._drawn[t].items()}
             for t in above
         }
-        batches = (
-            self._spools[table].batches(reported.columns, PIECE) if self.num_rows[file] else iter([_empty(reported)])
-        )
+        none = {n: np.zeros(0, dtype=np.int64) for n in reported}
+        batches = self._spools[table].batches(reported, PIECE) if self.num_rows[file] else iter([none])
         for positions in batches:
             size = len(next(iter(positions.values())))
             rows = np.arange(start, start + size)
@@ -328,18 +321,6 @@ def with_rows(schema: Dataset, where: Condition) -> Condition:
         least = np.arange(1, schema.as_measured(key.parent).columns[number].size)
         out[key.parent] = {**out.get(key.parent, {}), number: least}
     return out
-
-
-def _drawn(schema: Schema) -> Schema:
-    """The columns whose positions are drawn, or given by a constraint."""
-    retained = schema.retained()
-    return retained.model_copy(
-        update={"columns": {n: c for n, c in retained.columns.items() if c.type != "identifier"}}
-    )
-
-
-def _empty(schema: Schema) -> dict[str, np.ndarray]:
-    return {n: np.zeros(0, dtype=np.int64) for n in schema.columns}
 
 
 def drawn(

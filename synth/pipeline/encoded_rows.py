@@ -14,7 +14,7 @@ from synth.errors import UsageError
 from synth.generators.papers import slicing as encodings
 from synth.mechanisms import slices
 from synth.pipeline.schema_approval import adjacency_of
-from synth.privacy.relation import Adjacency, relation_named
+from synth.privacy.relation import relation_named
 from synth.questions import Slices
 from synth.questions.features import Block, looked_up
 from synth.schema.codec import decode
@@ -90,40 +90,24 @@ def encode(
         raise UsageError(f"`rows={rows}`: must be 1 to {MOST_ROWS}")
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to encode")
-    if form == "scaled" and too_many(schema):
+    if form == "scaled" and any(c.cells > MOST_CATEGORIES for c in schema.measured().values() if not c.is_numeric):
         raise UsageError(f"`form=scaled`: shows columns of at most {MOST_CATEGORIES} categories; say `form=binned`")
     question = Slices(purpose="shown", encoding=FORMS[form](schema), sigma=1.0, groups=1)
     adjacency = adjacency_of(schema, relation_named(relation))
     blocks = [Block(bins=b.bins, table=t) for b, t in zip(question.encoding.blocks, question.tables, strict=True)]
-    places = _made_up(schema, rows, seed)
+    rng = np.random.default_rng(seed)
+    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    texts = decode(places, schema, num_rows=rows)
     vectors = np.hstack([looked_up(b, places[b.bins.column]) for b in blocks])
     return EncodedRows(
         relation=relation,
         max_rows=adjacency.max_rows,
         columns=_columns(blocks),
         norm=sqrt(sum(b.square for b in blocks)),
-        sensitivity=_sensitivity(question, adjacency),
-        texts=_texts(schema, places, [b.bins.column for b in blocks], rows),
+        sensitivity=slices.events(question, adjacency)[0].sensitivity,  # after the mechanism's own check of the norm
+        texts=tuple(zip(*(texts[b.bins.column].to_pylist() for b in blocks), strict=True)),
         vectors=vectors,
     )
-
-
-def too_many(schema: Schema) -> bool:
-    """Whether a column has too many categories to be shown one-hot.
-
-    Privacy: public only.
-    """
-    return any(c.cells > MOST_CATEGORIES for c in schema.measured().values() if not c.is_numeric)
-
-
-def _sensitivity(question: Slices, adjacency: Adjacency) -> float:
-    """The mechanism's own, after its own check of the norm in whole numbers. Errors: UsageError."""
-    return slices.events(question, adjacency)[0].sensitivity
-
-
-def _made_up(schema: Schema, rows: int, seed: int) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
 
 
 def _columns(blocks: Sequence[Block]) -> tuple[EncodedColumn, ...]:
@@ -137,8 +121,3 @@ def _columns(blocks: Sequence[Block]) -> tuple[EncodedColumn, ...]:
         results.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
         first += block.width
     return tuple(results)
-
-
-def _texts(schema: Schema, places: dict[str, np.ndarray], names: list[str], rows: int) -> tuple[tuple[str, ...], ...]:
-    texts = decode(places, schema, num_rows=rows)
-    return tuple(zip(*(texts[n].to_pylist() for n in names), strict=True))

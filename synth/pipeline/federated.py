@@ -98,7 +98,19 @@ def federated(
             own = {"dataset": site.dataset, "ledger": site.ledger, "method": method}
             request, context = requested(site.table, epsilon=epsilon, delta=delta, **own, **options)
             runs[name] = stack.enter_context(charge(request, schema, context))  # not charged yet
-        _check_together(runs)
+        spends: dict[tuple[str, str], Spend] = {}  # what no site's own check finds: budgets and rows that they share
+        for run in runs.values():
+            budget = run.plan.book.store.shown, names.canonical(run.plan.dataset)
+            before, own = spends.get(budget), run.spend
+            sums = {n: float(exact([getattr(own, n), getattr(before, n, 0)])) for n in ("epsilon", "delta")}
+            spends[budget] = replace(own, **sums)
+            run.plan.book.check(spends[budget])
+        key = next(iter(runs.values())).plan.book.row_key()
+        for (one, first), (other, second) in combinations(runs.items(), 2):
+            if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
+                raise UsageError(
+                    f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out"
+                )
         doors = [run.door() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
         most = next(iter(runs.values()))
@@ -136,26 +148,6 @@ def federated(
         card=made["card"],
         paths=made["paths"],
     )
-
-
-def _check_together(runs: Mapping[str, ChargedRun]) -> None:
-    """What no site's own check finds. Errors: UsageError for the same rows at two sites; BudgetError where sites whose
-    spends are of one budget exceed it together.
-    """
-    spends: dict[tuple[str, str], Spend] = {}
-    for run in runs.values():
-        budget = run.plan.book.store.shown, names.canonical(run.plan.dataset)
-        before, own = spends.get(budget), run.spend
-        epsilon, delta = (
-            exact([own.epsilon, before.epsilon if before else 0]),
-            exact([own.delta, before.delta if before else 0]),
-        )
-        spends[budget] = replace(own, epsilon=float(epsilon), delta=float(delta))
-        run.plan.book.check(spends[budget])
-    key = next(iter(runs.values())).plan.book.row_key()
-    for (one, first), (other, second) in combinations(runs.items(), 2):
-        if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
-            raise UsageError(f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out")
 
 
 def together(settings: Sequence[Setting]) -> Setting:

@@ -47,16 +47,19 @@ class AcrossTables:
         sums = [r for r in self.rules if isinstance(r, Count | Total)]
         for table in self.schema.downwards:
             for repeat in repeats:
-                if placed(repeat.child)[0] == table:
-                    self._repeat(repeat, block)
+                owner, column = placed(repeat.child)
+                if owner == table:
+                    block[table].positions[column][:] = self._above(block, table, repeat.parent)
         for table in self.schema.downwards:
             columns = {w for r in orders if placed(w := rule_writes(self.schema, r))[0] == table}
             for name in sorted(columns):
                 self._ordered(name, [r for r in orders if rule_writes(self.schema, r) == name], block, rng)
         for table in reversed(self.schema.downwards):
             for one in sums:
-                if placed(one.parent)[0] == table:
-                    self._sum(one, block)
+                owner, column = placed(one.parent)
+                if owner == table:
+                    own = block[table].positions[column]
+                    own[:] = places(self._facts(one.parent), self._summed(one, block), up=None)
         for i, rule in enumerate(self.rules):
             holds = self._holds(rule, block)
             self._seen[i][0] += len(holds)
@@ -76,10 +79,6 @@ class AcrossTables:
             assert key is not None
             rows, at = block[at].parent[rows], key.parent
         return block[owner].positions[column][rows]
-
-    def _repeat(self, rule: Equal, block: Block) -> None:
-        table, column = placed(rule.child)
-        block[table].positions[column][:] = self._above(block, table, rule.parent)
 
     def _ordered(self, name: str, rules: list[Order], block: Block, rng: np.random.Generator) -> None:
         """A child's column within all bounds that its parents' columns set."""
@@ -104,19 +103,10 @@ class AcrossTables:
         drawn = pool[np.where(some, first + (rng.random(len(wrong)) * (last - first)).astype(np.int64), 0)]
         nearest = np.clip(value[wrong], low[wrong], high[wrong])
         positions[wrong] = places(facts, np.where(some, drawn, nearest), up=~some & (value[wrong] < low[wrong]))
-        self._in_order(table, column, block)
-
-    def _in_order(self, table: str, column: str, block: Block) -> None:
-        """Values by which events are ordered rise again within a parent, whose bound is one for all of them."""
         key = self.schema.key_above(table)
-        if key is not None and key.order == column:
+        if key is not None and key.order == column:  # events rise again within a parent, whose bound is one for all
             times, parent = block[table].positions[column], block[table].parent
             times[:] = times[np.lexsort((times, parent))]
-
-    def _sum(self, rule: Count | Total, block: Block) -> None:
-        table, column = placed(rule.parent)
-        facts = self._facts(rule.parent)
-        block[table].positions[column][:] = places(facts, self._summed(rule, block), up=None)
 
     def _summed(self, rule: Count | Total, block: Block) -> np.ndarray:
         child = placed(rule.child)[0]

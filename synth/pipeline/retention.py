@@ -77,21 +77,19 @@ def retention(method: str, *, epsilon: float, rows: int | None = None) -> Retent
     known = [f for f, below in measured if not below]
     if not measured:
         return None
-    reported = _retention(method, known or [f for f, _ in measured])
-    return None if reported.relations and not known else reported
-
-
-def _retention(method: str, result: list[dict[str, Any]]) -> Retention:
-    tables = [figures()["tables"][f["table"]] for f in result]
-    return Retention(
+    result = known or [f for f, _ in measured]
+    of = [tables[f["table"]] for f in result]
+    alone = {(f["table"], f["epsilon"]): f["pair_tv_err"] for f in figures()["figures"] if f["method"] == FLOOR}
+    reported = Retention(
         method=method,
         epsilon=max(f["epsilon"] for f in result),
-        rows=tuple(t["rows"] for t in tables),
-        few=max(t.get("few", 0) for t in tables),
+        rows=tuple(t["rows"] for t in of),
+        few=max(t.get("few", 0) for t in of),
         columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in result),
-        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in result),
-        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(result, tables, strict=True)),
+        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * alone[f["table"], f["epsilon"]] for f in result),
+        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(result, of, strict=True)),
     )
+    return None if reported.relations and not known else reported
 
 
 def everywhere(method: str) -> dict[str, str]:
@@ -159,9 +157,3 @@ def _nearest(method: str, table: str, epsilon: float, rows: int | None) -> tuple
     scale = rows / figures()["tables"][table]["rows"] if rows else 1.0
     below = [f for f in mine if f["epsilon"] <= epsilon * scale * (1 + 1e-9)]
     return (below[-1], False) if below else (mine[0], True) if mine else None
-
-
-def _floor(figure: dict[str, Any]) -> float:
-    """The error of pairs of independent columns on the same table at the same epsilon."""
-    same = (FLOOR, figure["table"], figure["epsilon"])
-    return next(f["pair_tv_err"] for f in figures()["figures"] if (f["method"], f["table"], f["epsilon"]) == same)

@@ -90,7 +90,10 @@ def meet(schema: Dataset, block: dict[str, DrawnTable], rules: Mapping[str, Rule
             least: np.ndarray | None = None,
             seen: Positions = positions,
         ) -> np.ndarray:
-            return _like_others(seen[column], at, allowed, least, rng)
+            pool = seen[column][allowed.holds(seen[column])]  # as others of the table have it, else any that is allowed
+            some = rng.integers(0, len(pool) or allowed.size, len(at))
+            drawn = pool[some] if len(pool) else allowed.nth(some)
+            return drawn if least is None else np.maximum(drawn, least)
 
         off += agree(totals, positions, redraw, rules=rules[name], rng=rng)
         rules[name].follow(positions)
@@ -124,17 +127,6 @@ def _as_many(drawn: DrawnTable, parents: int, wanted: int, most: int, rng: np.ra
     return DrawnTable(positions={n: p[at][order] for n, p in drawn.positions.items()}, parent=parent[order])
 
 
-def _like_others(
-    seen: np.ndarray, at: np.ndarray, allowed: Intervals, least: np.ndarray | None, rng: np.random.Generator
-) -> np.ndarray:
-    """Positions for rows, as others of the table have them where these are allowed, else any that is."""
-    pool = seen[allowed.holds(seen)]
-    drawn = (
-        pool[rng.integers(0, len(pool), len(at))] if len(pool) else allowed.nth(rng.integers(0, allowed.size, len(at)))
-    )
-    return drawn if least is None else np.maximum(drawn, least)
-
-
 def check(schema: Schema | Dataset, num_rows: int | None) -> None:
     """Makes rows of the totals alone: if none are found that agree with all, the run is refused.
 
@@ -144,7 +136,12 @@ def check(schema: Schema | Dataset, num_rows: int | None) -> None:
     """
     if not any(t.totals for t in schema.tables.values()):
         return
-    totals = stated(_of_roots(schema), num_rows=num_rows)
+    written = AcrossTables(schema).written
+    for name, table in schema.tables.items():
+        for column in {lowest(table.columns, c) for one in table.totals or () for c in one.columns}:
+            if f"{name}.{column}" in written:
+                raise InputError(f"totals of table {name}: {column} is given by a rule across tables; leave it out")
+    totals = stated(schema.tables[schema.root], num_rows=num_rows)
     for problem in problems(schema, totals):
         raise InputError(problem)
     for below in of_children(schema).values():
@@ -197,16 +194,6 @@ class Agreeing:
         self._rules.follow(rows)
 
 
-def _of_roots(schema: Schema | Dataset) -> Schema:
-    """The root table. Errors: InputError for totals of what a rule across tables writes."""
-    written = AcrossTables(schema).written
-    for name, table in schema.tables.items():
-        for column in {lowest(table.columns, c) for one in table.totals or () for c in one.columns}:
-            if f"{name}.{column}" in written:
-                raise InputError(f"totals of table {name}: {column} is given by a rule across tables; leave it out")
-    return schema.tables[schema.root]
-
-
 def totals_of(schema: Schema | Dataset) -> PublishedTotals | None:
     """The totals of a single table's complete schema, or of the root's, checked before."""
     alone = schema.tables[schema.root]
@@ -215,18 +202,12 @@ def totals_of(schema: Schema | Dataset) -> PublishedTotals | None:
 
 def on_card(schema: Schema | Dataset, *, cells_off: int) -> list[dict[str, Any]]:
     """What the card says of each table of totals. ``cells_off``: cells of all of them that the table disagrees with."""
-    totals = totals_of(schema)
-    if totals is None:
+    roots = totals_of(schema)
+    if roots is None:
         return []
-    below = of_children(schema)
-    made = _lines(schema.tables[schema.root], totals, "", cells_off)
-    return made + [x for n, t in below.items() for x in _lines(schema.tables[n], t, f"{n}.", cells_off)]
-
-
-def _lines(stated_by: Schema, totals: PublishedTotals, before: str, cells_off: int) -> list[dict[str, Any]]:
     return [
         {
-            "columns": [f"{before}{n}" for n in one.columns],
+            "columns": [f"{name}.{n}" if name != schema.root else n for n in one.columns],
             "cells": int(table.low.size),
             "rows": totals.num_rows,
             "rounded": one.rounded or 1,
@@ -234,5 +215,6 @@ def _lines(stated_by: Schema, totals: PublishedTotals, before: str, cells_off: i
             "sha256": hashlib.sha256(json.dumps(one.model_dump(mode="json"), sort_keys=True).encode()).hexdigest(),
             "cells_off": cells_off,
         }
-        for one, table in zip(stated_by.totals or (), totals.tables, strict=True)
+        for name, totals in {schema.root: roots, **of_children(schema)}.items()
+        for one, table in zip(schema.tables[name].totals or (), totals.tables, strict=True)
     ]

@@ -165,14 +165,9 @@ def _condition(name: str, wanted: str, schema: Schema, place: str) -> Block:
     except ValueError as error:
         raise UsageError(f"{place}: {name}={wanted}: {error}; write a value, a|b, or low..high") from None
     bins = formula.parts(name, column)
-    middle = _middles(bins, column)
-    return Block(bins=bins, table=allowed.holds(middle).astype(float)[:, None])
-
-
-def _middles(bins: Any, column: Column) -> np.ndarray:
     starts = bins.starts[bins.groups >= 0]
-    ends = np.minimum(np.append(starts[1:], column.size), column.size) - 1
-    return (starts + ends) // 2
+    middle = (starts + np.minimum(np.append(starts[1:], column.size), column.size) - 1) // 2
+    return Block(bins=bins, table=allowed.holds(middle).astype(float)[:, None])
 
 
 def _column(name: Any, schema: Schema, place: str) -> Column:

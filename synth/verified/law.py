@@ -99,7 +99,8 @@ class Law(PublicRows):
         there = here > 0
         x, y, w = x[:, there], y[there], each[there]
         tilted = bent and template.link == LINEAR and unit is None and len(w) > 0 and bool(np.isin(y, (0.0, 1.0)).all())
-        tilted = tilted and bool(np.isin(x, (0.0, 1.0)).all()) and saturated(x)
+        tilted = tilted and bool(np.isin(x, (0.0, 1.0)).all())  # a coefficient for each combination that rows show
+        tilted = tilted and len(x) <= MOST_GROUPS and len(np.unique(x, axis=1).T) <= len(x)
         if tilted:
             x, y, w = _cells(x, y, w)
         turn = _orthonormal(x, w) if len(w) else np.eye(len(x))
@@ -304,10 +305,6 @@ class Law(PublicRows):
             return 1 / score.most
         return float((self.contributions(score, np.zeros(1))[0] @ self.w).sum() / self.mass)
 
-    def contributed(self, score: Score) -> np.ndarray:
-        """Each row's part of the sums before a root's are shortened, in clips, (dim, N), of the unbent law."""
-        return score.clipped(self.x, self.y, np.ones_like(self.w))
-
     def asked_at(self, score: Score) -> float:
         """The shift of a quantile at which it lies where the sum was asked for."""
         below = float(self.w @ (self.y <= score.coefficients[0])) / max(self.mass, 1e-9)
@@ -340,7 +337,10 @@ class Law(PublicRows):
         """The sum of level - (y <= at), where the share below ``at`` is moved by ``shift`` on the logit scale."""
         w = self.w
         if self.unit is not None and isinstance(score, TreeScore):  # rows of a long sum count for less
-            w = w * np.repeat(score.factor(np.add.reduceat(self.contributed(score), self._starts, axis=1)), self._sizes)
+            w = w * np.repeat(
+                score.factor(np.add.reduceat(score.clipped(self.x, self.y, np.ones_like(w)), self._starts, axis=1)),
+                self._sizes,
+            )
         mass = float(w.sum())
         below = np.clip(float(w @ (self.y <= score.coefficients[0])) / max(mass, 1e-9), 1e-4, 1 - 1e-4)
         shifted = 1 / (1 + np.exp(-(np.log(below / (1 - below)) + shift)))
@@ -366,11 +366,6 @@ def _likened(
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     lifted = matrix + (LIFT * (np.trace(matrix) / len(matrix)) + 1e-300) * np.eye(len(matrix))
     return np.linalg.solve(lifted, right)
-
-
-def saturated(x: np.ndarray) -> bool:
-    """Whether columns of ones and zeros, (p, N), have a coefficient for each combination that rows show."""
-    return len(x) <= MOST_GROUPS and len(np.unique(x, axis=1).T) <= len(x)
 
 
 def _cells(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
