@@ -500,11 +500,7 @@ def estimates(
             known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
         result = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
-        for i in result:
-            rests = i.parts["unmeasured"] ** 2 > i.parts["noise"] ** 2 + i.parts["sampling"] ** 2
-            warned = {MODEL: rests, EMPTY: not i.bounded, LOOSE: not i.identified}
-            known_of = {"name": i.name, "estimate": i.estimate, "low": i.low, "high": i.high, **i.parts}
-            reported.append({"ask": one.words, **known_of, "warnings": [w for w, here in warned.items() if here]})
+        reported += [{"ask": one.words, **_plain(i)} for i in result]
     return reported
 
 
@@ -537,3 +533,10 @@ def _answered(one: EstimateQuestion, rows: WeightedRows, schema: Schema, *, z: f
     sizes = means(rows, groups, schema, z=z, related=related)
     hidden = {i.name for i in sizes if i.low <= 0}
     return [replace(i, bounded=i.name not in hidden) for i in fitted]
+
+
+def _plain(one: Interval) -> dict[str, Any]:
+    rests = one.parts["unmeasured"] ** 2 > one.parts["noise"] ** 2 + one.parts["sampling"] ** 2
+    warned = {MODEL: rests, EMPTY: not one.bounded, LOOSE: not one.identified}
+    reported = {"name": one.name, "estimate": one.estimate, "low": one.low, "high": one.high, **one.parts}
+    return reported | {"warnings": [words for words, here in warned.items() if here]}

@@ -7,6 +7,7 @@ import synth
 from synth.pipeline.inference.released_counts import averaged, shares
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 LAW = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -45,16 +46,7 @@ def test_tables_on_the_same_bins_are_averaged_by_precision():
 
 
 def test_a_release_answers_and_refuses(tmp_path):
-    synth.run(
-        small_frame(400),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        out=tmp_path / "out",
-        ledger=tmp_path / "l.sqlite",
-        dataset="d",
-        method="independent",
-    )
+    ran(small_frame(400), SMALL, out=tmp_path / "out", ledger=tmp_path / "l.sqlite", method="independent")
     cells = synth.app_api.count_intervals(tmp_path / "out", ["sex"])
     assert [c["values"] for c in cells] == [["f"], ["m"]]
     assert all(c["low"] <= c["share"] <= c["high"] for c in cells)

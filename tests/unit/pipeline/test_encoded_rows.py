@@ -11,14 +11,9 @@ from synth.generators.papers.slicing import scaled
 from synth.mechanisms import slices
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices
+from tests.made import a_schema, codes, facts_of, number
 
-PLAIN = {
-    "columns": {
-        "sex": {"type": "categorical", "categories": ["f", "m"]},
-        "age": {"type": "integer", "min": 0, "max": 3, "nullable": True},
-        "town": {"type": "categorical", "categories": ["a", "b", "c"]},
-    }
-}
+PLAIN = facts_of(sex=codes("f", "m"), age=number(0, 3, nullable=True), town=codes("a", "b", "c"))
 SCHEMA = synth.Schema.parse(PLAIN)
 
 
@@ -49,9 +44,7 @@ def test_the_sensitivity_is_the_mechanisms(relation):
 
 def test_a_column_of_very_many_categories_is_not_shown_one_hot():
     """It would take their square of memory."""
-    many = synth.Schema.parse(
-        {"columns": {"code": {"type": "categorical", "categories": [f"c{i}" for i in range(2500)]}}}
-    )
+    many = a_schema(code=codes(*[f"c{i}" for i in range(2500)]))
     with pytest.raises(UsageError, match="`form=binned`"):
         synth.app_api.encode(many)
     assert synth.app_api.encode(many, form="binned").vectors.shape == (3, 24)

@@ -18,6 +18,7 @@ from synth.pipeline.inference.estimates import (
     regression,
 )
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.people import SCHEMA, counted, people, weighted
 
 pytestmark = pytest.mark.xdist_group("estimates")
@@ -105,16 +106,8 @@ def test_a_group_that_noise_hides_has_the_whole_range_and_says_so():
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("estimates")
-    synth.run(
-        small_frame(400),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=5.0,
-        delta=1e-5,
-        out=place / "out",
-        ledger=place / "l.sqlite",
-        dataset="d",
-        method="independent",
-        seed=1,
+    ran(
+        small_frame(400), SMALL, epsilon=5.0, out=place / "out", ledger=place / "l.sqlite", method="independent", seed=1
     )
     return place / "out"
 

@@ -10,6 +10,7 @@ import synth
 from synth.pipeline.inference import estimates
 from synth.pipeline.inference.estimates import ColumnTerm, EstimateQuestion, means, quantile
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.people import SCHEMA, counted, people, weighted
 
 ENDS = {
@@ -94,15 +95,7 @@ def test_columns_that_determine_each_other_are_not_identified():
 @pytest.mark.long
 @pytest.mark.parametrize(("rows", "epsilon"), [(3, 0.1), (12, 1.0), (1, 20.0)])
 def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command, rows, epsilon):
-    synth.run(
-        small_frame(rows),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=epsilon,
-        delta=1e-5,
-        out=tmp_path / "out",
-        ledger=tmp_path / "l.sqlite",
-        dataset="d",
-    )
+    ran(small_frame(rows), SMALL, epsilon=epsilon, out=tmp_path / "out", ledger=tmp_path / "l.sqlite")
     asked = ["mean:age", "share:region", "quantile:income:0.5", "difference:age*sex", "logistic:sex=m~age+region"]
     code, out, _ = command("estimate", tmp_path / "out", "--json", *(w for a in asked for w in ("--ask", a)))
     assert code == 0

@@ -16,15 +16,9 @@ import synth
 from synth.pipeline import combining, multiple
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import ROOT, Keyed, small_frame
+from tests.made import binary, facts_of, number
 
-SCHEMA = {
-    "dataset": "d",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99},
-        "sex": {"type": "boolean", "categories": ["f", "m"]},
-        "ill": {"type": "boolean", "categories": ["no", "yes"]},
-    },
-}
+SCHEMA = facts_of(age=number(0, 99), sex=binary("f", "m"), ill=binary("no", "yes")) | {"dataset": "d"}
 
 
 @pytest.fixture(scope="module")
@@ -81,17 +75,7 @@ def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, comma
     assert all(a.equals(b) for a, b in zip(first, again, strict=True))
     assert not first[0].equals(first[1])
     code, out, _ = command(
-        "sample",
-        releases / "20" / "model.json",
-        "--multiple",
-        2,
-        "--num-rows",
-        50,
-        "--seed",
-        5,
-        "--out",
-        tmp_path / "t",
-        "--json",
+        f"sample {releases}/20/model.json --multiple 2 --num-rows 50 --seed 5 --out {tmp_path}/t --json"
     )
     assert code == 0
     paths = json.loads(out)["paths"]["tables"]

@@ -12,17 +12,17 @@ from synth.privacy.ledger.sqlite import File
 from synth.release import comparison_notes
 from synth.report.steward.page import MARK
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """(result, the real frame, ledger)."""
     place, frame = tmp_path_factory.mktemp("notebook"), small_frame(600)
-    result = synth.run(
+    result = ran(
         frame,
-        schema=synth.Schema.parse(SMALL),
+        SMALL,
         epsilon=5.0,
-        delta=1e-5,
         out=place / "out",
         ledger=place / "ledger.sqlite",
         dataset="small",

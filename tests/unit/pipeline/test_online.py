@@ -6,16 +6,10 @@ import pytest
 import synth
 from synth.errors import BudgetError, SpentError, UsageError
 from synth.privacy.ledger.ledger import Ledger
+from tests.made import a_schema, codes, number
 
 FRAME = pd.DataFrame({"sex": ["f", "m"] * 2000, "age": [str(i % 80) for i in range(4000)]})
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "sex": {"type": "categorical", "categories": ["f", "m"]},
-            "age": {"type": "integer", "min": 0, "max": 79},
-        }
-    }
-)
+SCHEMA = a_schema(sex=codes("f", "m"), age=number(0, 79))
 
 
 def session(tmp_path, **more):

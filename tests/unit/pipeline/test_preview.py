@@ -14,16 +14,10 @@ from synth.pipeline.priors import look
 from synth.privacy.noise import SeededNoise
 from synth.release.card.statements import PREVIEW
 from synth.report.steward.page import MARK
+from tests.made import a_schema, codes, number, ran
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "age": {"type": "integer", "min": 0, "max": 99},
-            "sex": {"type": "categorical", "categories": ["f", "m"]},
-            "ill": {"type": "categorical", "categories": ["no", "yes"], "nullable": True},
-            "town": {"type": "categorical", "categories": list("abcdefgh")},
-        }
-    }
+SCHEMA = a_schema(
+    age=number(0, 99), sex=codes("f", "m"), ill=codes("no", "yes", nullable=True), town=codes(*list("abcdefgh"))
 )
 WHY = "the yearbook's sample, says the office"
 ASKED = {"prior_reason": WHY, "rows": 2000, "delta": 1e-5}
@@ -78,11 +72,10 @@ def test_the_worth_of_a_prior_is_what_a_run_then_reaches(older):
     private = people(2000, 9)
     reached = {}
     for name, prior in (("without", []), ("beside", [older])):
-        made = synth.run(
+        made = ran(
             private,
-            schema=SCHEMA,
+            SCHEMA,
             epsilon=0.3,
-            delta=1e-5,
             dataset=name,
             noise=SeededNoise(1),
             separate=True,

@@ -14,16 +14,9 @@ from synth.pipeline.run import refit
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.questions import PublicCounts
 from synth.release import folder
+from tests.made import a_schema, codes, facts_of, number
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "age": {"type": "integer", "min": 0, "max": 99},
-            "sex": {"type": "categorical", "categories": ["f", "m"]},
-            "ill": {"type": "categorical", "categories": ["no", "yes"], "nullable": True},
-        }
-    }
-)
+SCHEMA = a_schema(age=number(0, 99), sex=codes("f", "m"), ill=codes("no", "yes", nullable=True))
 FACTS = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-5, "dataset": "d"}
 WHY = "the yearbook's sample, says the office"
 
@@ -161,10 +154,7 @@ def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path)
 
 
 def test_facts_that_are_learnt_in_the_run_meet_a_prior_afterwards(older):
-    facts = synth.Schema.parse(
-        {"columns": {"age": {"type": "integer"}, "sex": {"type": "categorical", "categories": ["f", "m"]}}},
-        complete=False,
-    )
+    facts = synth.Schema.parse(facts_of(age={"type": "integer"}, sex=codes("f", "m")), complete=False)
     result = synth.run(
         people(3000, 0), **{**FACTS, "schema": facts, "epsilon": 5.0}, learn_share=0.2, prior=older, prior_reason=WHY
     )

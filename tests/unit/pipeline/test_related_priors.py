@@ -11,16 +11,15 @@ from synth.errors import InputError, UsageError
 from synth.questions import PublicLinked
 from synth.release import folder, leaving
 from synth.release.card import verify
+from tests.made import facts_of, number
 
 LETTERS = {"type": "categorical", "categories": list("abcdef")}
 KEY = {"type": "identifier"}
 SCHEMA = synth.app_api.parse_related(
     {
         "tables": {
-            "homes": {"columns": {"id": KEY, "area": LETTERS, "kind": LETTERS}},
-            "persons": {
-                "columns": {"id": KEY, "job": LETTERS, "age": {"type": "integer", "min": 0, "max": 99}, "sex": LETTERS}
-            },
+            "homes": facts_of(id=KEY, area=LETTERS, kind=LETTERS),
+            "persons": facts_of(id=KEY, job=LETTERS, age=number(0, 99), sex=LETTERS),
         },
         "keys": [{"parent": "homes", "child": "persons", "columns": ["id"], "most_children": 3}],
     }

@@ -219,19 +219,8 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
         con.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{table}', all_varchar=true)")
     source = {"table": "people", "source": f"duckdb:///{tmp_path / 'd.duckdb'}"}
     code, _, stderr = command(
-        "run",
-        "people",
-        "--source",
-        source["source"],
-        "--schema",
-        schema,
-        "--epsilon",
-        1,
-        "--method",
-        "independent",
-        "--out",
-        tmp_path / "release",
-        "--json",
+        f"run people --source {source['source']} --schema {schema} --epsilon 1 --method "
+        f"independent --out {tmp_path}/release --json"
     )
     assert code == 0, stderr
     request = ReportRequest(

@@ -85,16 +85,8 @@ def test_a_run_says_so_before_it_spends(command, tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))
     for method, said in (("independent", True), ("mixture", False)):
         code, _, error = command(
-            "run",
-            tmp_path / "none.csv",
-            "--schema",
-            tmp_path / "s.json",
-            "--epsilon",
-            1,
-            "--method",
-            method,
-            "--ledger",
-            tmp_path / "l.sqlite",
+            f"run {tmp_path}/none.csv --schema {tmp_path}/s.json --epsilon 1 --method {method} "
+            f"--ledger {tmp_path}/l.sqlite"
         )
         assert code == 2
         assert ("keeps no relations between columns" in error) == said

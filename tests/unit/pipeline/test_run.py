@@ -57,7 +57,7 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
     (tmp_path / "t.csv").write_text("not,the,columns\n")
     plan = planned(RunRequest(**FACTS, table=tmp_path / "t.csv"), SCHEMA, Context())
     with pytest.raises(InputError, match=r"t\.csv"):
-        plan.rows["synthetic"].check_form()
+        plan.rows["synthetic"].place.check_form(["age"])
     with pytest.raises(InputError, match="nowhere"):
         planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, Context())
 
@@ -106,22 +106,8 @@ def test_every_option_of_the_command_is_a_field_of_the_request():
 def test_the_command_and_the_library_write_one_form_of_request(small, command, tmp_path):
     table, schema = small
     code, _, _ = command(
-        "run",
-        table,
-        "--schema",
-        schema,
-        "--epsilon",
-        1,
-        "--method",
-        "independent",
-        "--dataset",
-        "d",
-        "--num-rows",
-        5,
-        "--out",
-        tmp_path / "out",
-        "--job",
-        tmp_path / "job",
+        f"run {table} --schema {schema} --epsilon 1 --method independent --dataset d --num-rows "
+        f"5 --out {tmp_path}/out --job {tmp_path}/job"
     )
     assert code == 0
     stored = json.loads((tmp_path / "job" / "request.json").read_text())
@@ -131,18 +117,7 @@ def test_the_command_and_the_library_write_one_form_of_request(small, command, t
 def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_released(small, command, tmp_path):
     table, schema = small
     code, stdout, _ = command(
-        "run",
-        table,
-        "--schema",
-        schema,
-        "--epsilon",
-        1,
-        "--method",
-        "independent",
-        "--dataset",
-        "d",
-        "--out",
-        tmp_path / "out",
+        f"run {table} --schema {schema} --epsilon 1 --method independent --dataset d --out {tmp_path}/out"
     )
     assert code == 0
     said = next(line for line in stdout.splitlines() if line.startswith("columns: "))

@@ -7,15 +7,9 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.pipeline.series import changes, plan
+from tests.made import a_schema, codes
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "region": {"type": "categorical", "categories": ["n", "s", "w"]},
-            "ill": {"type": "categorical", "categories": ["no", "yes"]},
-        }
-    }
-)
+SCHEMA = a_schema(region=codes("n", "s", "w"), ill=codes("no", "yes"))
 
 
 def wave(out, *, ill: float, seed: int, **options):

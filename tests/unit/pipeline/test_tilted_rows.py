@@ -12,6 +12,7 @@ from synth.pipeline import multiple
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import Tilted, tilt, weights
 from tests.conftest import SMALL, Keyed, small_frame
+from tests.made import ran
 from tests.people import SCHEMA, counted, even_model, people
 
 COLUMNS = ("age", "sex", "ill")
@@ -84,17 +85,7 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
         "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
         | {"visits": {"type": "integer", "min": 0, "max": 40}},
     }
-    synth.run(
-        rows,
-        schema=synth.Schema.parse(facts),
-        epsilon=0.1,
-        delta=1e-5,
-        out=tmp_path / "out",
-        dataset="d",
-        ledger=tmp_path / "l.sqlite",
-        noise=Keyed(3),
-        seed=2,
-    )
+    ran(rows, facts, epsilon=0.1, out=tmp_path / "out", ledger=tmp_path / "l.sqlite", noise=Keyed(3), seed=2)
     code, stdout, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
     assert code == 0
     assert "visits: its mean in these tables is above what the noisy counts say" in stdout
@@ -106,21 +97,11 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
 
 @pytest.mark.long
 def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, monkeypatch, command):
-    synth.run(
-        small_frame(300),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=2.0,
-        delta=1e-5,
-        out=tmp_path / "out",
-        ledger=tmp_path / "l.sqlite",
-        dataset="d",
-    )
+    ran(small_frame(300), SMALL, epsilon=2.0, out=tmp_path / "out", ledger=tmp_path / "l.sqlite")
     named = list(synth.app_api.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
     assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
     monkeypatch.setattr(multiple, "MOST_MOMENTS", 3)
-    code, _, stderr = command(
-        "sample", tmp_path / "out", "--multiple", 2, "--columns", "age,sex", "--out", tmp_path / "t"
-    )
+    code, _, stderr = command(f"sample {tmp_path}/out --multiple 2 --columns age,sex --out {tmp_path}/t")
     assert code == 2
     assert "too many" in stderr
     assert (
@@ -133,15 +114,7 @@ def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, 
 @pytest.mark.long
 def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
     """One release: 20 tables' mean against the estimate from the counts, within 4.9 deviations of a mean of 20."""
-    synth.run(
-        small_frame(2000),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=2.0,
-        delta=1e-5,
-        out=tmp_path / "out",
-        ledger=tmp_path / "l.sqlite",
-        dataset="d",
-    )
+    ran(small_frame(2000), SMALL, epsilon=2.0, out=tmp_path / "out", ledger=tmp_path / "l.sqlite")
     (straight,) = estimates(tmp_path / "out", ["mean:age"])
     reported = [t["age"].mean() for t in synth.app_api.multiple(tmp_path / "out", count=20, seed=3)]
     assert abs(np.mean(reported) - straight["estimate"]) < 4.9 * np.std(reported, ddof=1) / np.sqrt(20) + 0.05

@@ -9,6 +9,7 @@ import pytest
 import synth
 from synth.errors import COMMITTED
 from synth.release import folder
+from tests.made import ran
 
 COLUMNS = {
     "age": {"type": "integer", "min": 0, "max": 99, "missing": ["", "-9"]},
@@ -34,11 +35,10 @@ def result(tmp_path_factory):
     )
     schema = synth.Schema.parse({"columns": {n: {**c, "source": "public"} for n, c in COLUMNS.items()}})
     COMMITTED.clear()
-    return synth.run(
+    return ran(
         frame,
-        schema=schema,
+        schema,
         epsilon=10.0,
-        delta=1e-5,
         method="independent",
         dataset="typed",
         ledger=place / "ledger.sqlite",

@@ -8,6 +8,7 @@ from synth.pipeline.inference import estimates
 from synth.pipeline.inference.estimates import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.weighted_rows import WeightedRows
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.people import PAIRS, SCHEMA, counted, people, weighted
 
 ALL = ("age", "sex", "ill", "weight")
@@ -50,16 +51,7 @@ def test_weighted_figures_are_covered_and_plain_ones_are_not():
 def test_the_schemas_weight_is_used_except_for_itself(tmp_path):
     rows = small_frame(400)
     schema = synth.Schema.parse(SMALL | {"weight": "income"})
-    synth.run(
-        rows,
-        schema=schema,
-        epsilon=20.0,
-        delta=1e-5,
-        out=tmp_path / "out",
-        ledger=tmp_path / "l.sqlite",
-        dataset="d",
-        method="independent",
-    )
+    ran(rows, schema, epsilon=20.0, out=tmp_path / "out", ledger=tmp_path / "l.sqlite", method="independent")
     stored = estimates.folder.load_release(tmp_path / "out")
     model = estimates.folder.load_model(tmp_path / "out").model
     drawn = model.sample(estimates.ROWS, rng=np.random.default_rng(0))

@@ -17,28 +17,15 @@ from synth.verified.inference import Measured, pointed, solved
 from synth.verified.plan import Planned
 from tests.conftest import small_frame
 from tests.engines import fill, spark
+from tests.made import a_schema, codes, facts_of, number
 
-SCHEMA = {
-    "columns": {
-        "age": {"type": "integer", "min": 18, "max": 90, "source": "public"},
-        "sex": {"type": "categorical", "categories": ["f", "m"], "source": "public"},
-        "region": {
-            "type": "categorical",
-            "categories": ["1", "2", "3", "4"],
-            "missing": ["?"],
-            "source": "public",
-        },
-        "income": {
-            "type": "float",
-            "min": 0,
-            "max": 100000,
-            "decimals": 2,
-            "nullable": True,
-            "source": "public",
-        },
-        "ill": {"type": "categorical", "categories": ["no", "yes"], "source": "public"},
-    }
-}
+SCHEMA = facts_of(
+    age=number(18, 90, source="public"),
+    sex=codes("f", "m", source="public"),
+    region=codes("1", "2", "3", "4", missing=["?"], source="public"),
+    income=number(0, 100000, decimals=2, nullable=True, source="public"),
+    ill=codes("no", "yes", source="public"),
+)
 ASKED = [
     {"kind": "count", "where": {"sex": "f", "age": "30..60"}},
     {"kind": "share", "of": {"ill": "yes", "sex": "f"}, "where": {"age": "40..90"}},
@@ -131,14 +118,7 @@ def kaplan_meier(time, event, at):
 @pytest.mark.parametrize(("scale", "shape"), [(50, 1.3), (40, 1.3), (70, 1.3)])
 def test_survival_bends_the_releases_curve_to_the_tables_own(scale, shape):
     """Without noise or clipping: the sums of another table lead from the synthetic curve to that table's."""
-    schema = synth.Schema.parse(
-        {
-            "columns": {
-                "t": {"type": "integer", "min": 0, "max": 120},
-                "d": {"type": "categorical", "categories": ["0", "1"]},
-            }
-        }
-    )
+    schema = a_schema(t=number(0, 120), d=codes("0", "1"))
     rng, at = np.random.default_rng(4), [12, 36, 60]
 
     def rows(n, scale):

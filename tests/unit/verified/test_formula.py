@@ -8,18 +8,19 @@ import pytest
 import synth
 from synth.questions import Score
 from synth.verified import formula
+from tests.made import ID, codes, dated, number
 
 SCHEMA = synth.Schema.parse(
     {
         "columns": {
-            "age": {"type": "integer", "min": 18, "max": 90},
-            "hours-per-week": {"type": "integer", "min": 0, "max": 99},
-            "pay": {"type": "float", "min": 0, "max": 1000, "decimals": 1, "nullable": True},
-            "sex": {"type": "categorical", "categories": ["m", "f"]},
-            "region": {"type": "categorical", "categories": ["s", "n", "10", "w"], "nullable": True},
-            "code": {"type": "categorical", "categories": ["10", "9", "1"]},
-            "born": {"type": "datetime", "min": "1950-01-01", "max": "2000-01-01"},
-            "name": {"type": "identifier"},
+            "age": number(18, 90),
+            "hours-per-week": number(0, 99),
+            "pay": number(0, 1000, decimals=1, nullable=True),
+            "sex": codes("m", "f"),
+            "region": codes("s", "n", "10", "w", nullable=True),
+            "code": codes("10", "9", "1"),
+            "born": dated("1950-01-01", "2000-01-01"),
+            "name": ID,
         }
     }
 )

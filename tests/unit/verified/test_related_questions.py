@@ -9,22 +9,15 @@ import pytest
 import synth
 from synth.pipeline.verified import Questions
 from synth.verified.plan import alike
+from tests.made import codes, facts_of, number
 
 YES_NO = {"type": "categorical", "categories": ["no", "yes"], "source": "public"}
 KEY = {"type": "identifier"}
 MOST = 4
 FACTS = {
     "tables": {
-        "homes": {
-            "columns": {
-                "id": KEY,
-                "area": {"type": "categorical", "categories": ["a", "b"], "source": "public"},
-                "rooms": {"type": "integer", "min": 1, "max": 9, "source": "public"},
-            }
-        },
-        "persons": {
-            "columns": {"id": KEY, "age": {"type": "integer", "min": 0, "max": 99, "source": "public"}, "ill": YES_NO}
-        },
+        "homes": facts_of(id=KEY, area=codes("a", "b", source="public"), rooms=number(1, 9, source="public")),
+        "persons": facts_of(id=KEY, age=number(0, 99, source="public"), ill=YES_NO),
     },
     "keys": [{"parent": "homes", "child": "persons", "columns": ["id"], "most_children": MOST, "source": "public"}],
 }
