@@ -182,11 +182,23 @@ def _numbers(name: Any, schema: Schema, place: str) -> tuple[Block, Block]:
     return formula.outcome(f"`{name}`", schema, None, place=place)
 
 
-def _score(present: Sequence[Block], outcome: Sequence[Block], link: str, **more: Any) -> Score:
-    terms = more.pop("terms", ((),))
+def _asked(
+    plain: Mapping[str, Any],
+    names: Sequence[str],
+    present: Sequence[Block],
+    outcome: Sequence[Block],
+    link: str,
+    *,
+    terms: Sequence[Any] = ((),),
+    factors: Sequence[Block] = (),
+    level: float = 0.5,
+    shown: Sequence[str] | None = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
+) -> Question:
+    """The question of these coefficients, of which those ``shown`` are asked for; all, where none are named."""
     wide = len(terms)
-    return Score(
-        factors=tuple(more.pop("factors", ())),
+    score = Score(
+        factors=tuple(factors),
         terms=tuple(terms),
         present=tuple(present),
         outcome=tuple(outcome),
@@ -194,8 +206,9 @@ def _score(present: Sequence[Block], outcome: Sequence[Block], link: str, **more
         coefficients=np.zeros(wide),
         whitening=np.eye(wide),
         clip=1.0,
-        **more,
+        level=level,
     )
+    return Question(plain=plain, names=tuple(names), score=score, shown={n: n for n in shown or names}, ends=ends)
 
 
 def _count(plain: Mapping[str, Any], schema: Schema, _: str, present: tuple[Block, ...]) -> Question:
@@ -203,14 +216,12 @@ def _count(plain: Mapping[str, Any], schema: Schema, _: str, present: tuple[Bloc
     column = schema.columns[name]
     alone = np.zeros(1, dtype=np.int64)
     every = Block(bins=Bins(column=name, cells=column.cells, starts=alone, groups=alone), table=np.ones((1, 1)))
-    score = _score((*present, every), (), COUNT)
-    return Question(plain=plain, names=("count",), score=score, shown={"count": "count"}, ends=(0.0, np.inf))
+    return _asked(plain, ["count"], (*present, every), (), COUNT, ends=(0.0, np.inf))
 
 
 def _share(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
     outcome, there = _share_of(plain["of"], schema, place)
-    score = _score((*present, *there), outcome, LINEAR)
-    return Question(plain=plain, names=("share",), score=score, shown={"share": "share"}, ends=(0.0, 1.0))
+    return _asked(plain, ["share"], (*present, *there), outcome, LINEAR, ends=(0.0, 1.0))
 
 
 def _share_of(plain: Any, schema: Schema, place: str) -> tuple[list[Block], list[Block]]:
@@ -225,8 +236,7 @@ def _share_of(plain: Any, schema: Schema, place: str) -> tuple[list[Block], list
 def _mean(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
     outcome, there = _numbers(plain["column"], schema, place)
     ends = _ends(schema.columns[plain["column"]])
-    score = _score((*present, there), (outcome,), LINEAR)
-    return Question(plain=plain, names=("mean",), score=score, shown={"mean": "mean"}, ends=ends)
+    return _asked(plain, ["mean"], (*present, there), (outcome,), LINEAR, ends=ends)
 
 
 def _ends(column: Column) -> tuple[float, float]:
@@ -238,9 +248,8 @@ def _quantile(plain: Mapping[str, Any], schema: Schema, place: str, present: tup
     level = _number(plain["level"], f'{place}: "level"')
     if not 0 < level < 1:
         raise UsageError(f'{place}: "level" must be between 0 and 1')
-    score = _score((*present, there), (outcome,), QUANTILE, level=level)
-    name, ends = "quantile", _ends(schema.columns[plain["column"]])
-    return Question(plain=plain, names=(name,), score=score, shown={name: name}, ends=ends)
+    ends = _ends(schema.columns[plain["column"]])
+    return _asked(plain, ["quantile"], (*present, there), (outcome,), QUANTILE, level=level, ends=ends)
 
 
 def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
@@ -259,9 +268,8 @@ def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: t
     if np.any(either > 1):
         raise UsageError(f'{place}: the two "groups" overlap')
     blocks = (*present, *there, Block(bins=first.bins, table=either))
-    score = _score(blocks, outcome, LINEAR, terms=((), ((0, 0),)), factors=(first,))
-    names = ("second group", "difference")
-    return Question(plain=plain, names=names, score=score, shown={"difference": "difference"})
+    how: dict[str, Any] = {"terms": ((), ((0, 0),)), "factors": (first,), "shown": ["difference"]}
+    return _asked(plain, ["second group", "difference"], blocks, outcome, LINEAR, **how)
 
 
 def _regression(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
@@ -276,8 +284,8 @@ def _regression(plain: Mapping[str, Any], schema: Schema, place: str, present: t
         raise UsageError(f'{place}: the outcome of a logistic regression is a category named as "positive"')
     if kind == POISSON and values.min(initial=0.0) < 0:
         raise UsageError(f"{place}: the outcome of a Poisson regression must not be negative")
-    score = _score((*present, *made.present, there), (outcome,), kind, terms=made.terms, factors=made.factors)
-    return Question(plain=plain, names=made.names, score=score, shown=dict(zip(made.names, made.names, strict=True)))
+    blocks = (*present, *made.present, there)
+    return _asked(plain, made.names, blocks, (outcome,), kind, terms=made.terms, factors=made.factors)
 
 
 def _survival(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
@@ -294,15 +302,10 @@ def _survival(plain: Mapping[str, Any], schema: Schema, place: str, present: tup
         raise UsageError(f"{place}: survival needs an event in one column, and times from 0 on")
     values, bins = outcome.table[:, 0], outcome.bins
     inside = np.diff([(values <= t).astype(float) for t in at], axis=0, prepend=0.0).T
-    score = _score(
-        (*present, there, *known),
-        (),
-        SURVIVAL,
-        terms=(*(((0, k), (2, 0)) for k in range(len(at))), *(((1, k),) for k in range(len(at)))),
-        factors=(Block(bins=bins, table=inside), Block(bins=bins, table=np.zeros_like(inside)), event[0]),
-    )
-    names = tuple(f"survival at {t:g}" for t in at)
-    return Question(plain=plain, names=names, score=score, shown={n: n for n in names}, ends=(0.0, 1.0))
+    terms = (*(((0, k), (2, 0)) for k in range(len(at))), *(((1, k),) for k in range(len(at))))
+    factors = (Block(bins=bins, table=inside), Block(bins=bins, table=np.zeros_like(inside)), event[0])
+    names, blocks = [f"survival at {t:g}" for t in at], (*present, there, *known)
+    return _asked(plain, names, blocks, (), SURVIVAL, terms=terms, factors=factors, ends=(0.0, 1.0))
 
 
 def _within(plain: Mapping[str, Any], schema: Schema, place: str) -> Question:
@@ -319,15 +322,7 @@ def _within(plain: Mapping[str, Any], schema: Schema, place: str) -> Question:
     far = {n: _number(by[n] if isinstance(by, Mapping) and n in by else by, f'{place}: "by"') for n in numbers}
     if any(v <= 0 for v in far.values()):
         raise UsageError(f'{place}: "by" must be above 0')
-    return Question(
-        plain=plain,
-        names=inner.names,
-        score=inner.score,
-        shown={n: inner.shown[n] for n in numbers},
-        ends=inner.ends,
-        mine=numbers,
-        by=far,
-    )
+    return replace(inner, plain=plain, shown={n: inner.shown[n] for n in numbers}, mine=numbers, by=far)
 
 
 def _number(value: Any, place: str) -> float:
