@@ -18,7 +18,7 @@ from app.session.state import EARLIER, RESUMED, STEPS, TITLES, ready, view, wiza
 from app.table import stored  # noqa: E402
 from synth.app_api import Visitor, pages  # noqa: E402
 
-ICON = str(Path(__file__).with_name("icon.png"))
+ICON, LOGO = (str(Path(__file__).with_name(n)) for n in ("icon.png", "logo.svg"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
@@ -48,7 +48,7 @@ def main() -> None:
     """One run of the script: shows the page that was asked for, to somebody who may see it."""
     st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
     st.html(STYLE)
-    st.logo(str(Path(__file__).with_name("logo.svg")), icon_image=ICON, size="large")
+    st.logo(LOGO, icon_image=ICON, size="large")
     try:
         who = access.visitor()
         if who is None:

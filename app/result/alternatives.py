@@ -17,7 +17,7 @@ from app.session import frame, tasks, words, workers
 from app.session.access import mine
 from app.session.state import wizard
 from synth.app_api import jobs
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, numerals, phrase
 
 FAMILIES = (
     {"mixture", "independent"},
@@ -53,10 +53,21 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
         index=names.index(now),
         key="refit_method",
         help=_(words.METHOD_HELP),
-        format_func=lambda n: _(JOINED_METHODS[n]) if schema is None else f"{n}: {words.method(about[n])}",
+        format_func=lambda n: JOINED_METHODS[n] if schema is None else f"{n}: {words.method(about[n])}",
     )
-    options = {} if schema is None else ask(about[method]["options"], {}, key=f"refit_{method}")
-    target = None if schema is None else _target(schema)
+    asked: dict[str, Any] = {"method": method, "options": {}}
+    if schema is not None:
+        before = _("as before ({target})").format(target=schema.target or _("none"))
+        asked["options"] = ask(about[method]["options"], {}, key=f"refit_{method}")
+        asked["target"] = st.selectbox(
+            _("Column to predict"),
+            [None, *schema.measured()],
+            key="refit_target",
+            format_func=lambda n: n or before,
+            help=_(
+                "The column to whose relations the fit gives more care. What was asked of the table stays the same."
+            ),
+        )
     rows = st.number_input(
         _("Synthetic rows") if schema is not None else _("Rows of the first table, or persons"),
         min_value=0,
@@ -66,20 +77,8 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
         help=_("0 for as many as the table has, up to noise."),
     )
     if st.button(_("Fit again, free"), key="refit", icon=":material/model_training:"):
-        wizard().refit = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
+        wizard().refit = runs.refit(job, **asked, num_rows=int(rows)).path
         st.rerun()
-
-
-def _target(schema: synth.Schema) -> str | None:
-    """The column to be predicted; None for the one of before."""
-    return st.selectbox(
-        _("Column to predict"),
-        [None, *schema.measured()],
-        index=0,
-        key="refit_target",
-        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or _("none")),
-        help=_("The column to whose relations the fit gives more care. What was asked of the table stays the same."),
-    )
 
 
 def _ended(job: jobs.Job, status: jobs.Status) -> None:
@@ -144,22 +143,24 @@ def _beside(job: jobs.Job) -> None:
         help=_("Other finished runs on the same dataset."),
     )
     shown = [job, *(by_name[n] for n in chosen)]
-    if runs.is_joined(job):
-        st.caption(
-            _(
-                "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
-                "run's own noisy answers: choosing by these is a choice by released figures."
-            ).format(mark=comparison.MARK)
+    said = (
+        _(
+            "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
+            "run's own noisy answers: choosing by these is a choice by released figures."
         )
-    else:
-        st.caption(
-            _(
-                "**{mark}** - the last three rows compare with the real rows. The three before them compare with "
-                "each run's own noisy answers: choosing by these is a choice by released figures."
-            ).format(mark=comparison.MARK)
+        if runs.is_joined(job)
+        else _(
+            "**{mark}** - the last three rows compare with the real rows. The three before them compare with "
+            "each run's own noisy answers: choosing by these is a choice by released figures."
         )
+    )
+    st.caption(said.format(mark=_(comparison.MARK)))
     with st.spinner(_("Reading the noisy answers")):
-        st.table(_table(shown), hide_index=True)
+        told = [_lines(one) for one in shown]
+    names = list(dict.fromkeys(n for lines in told for n in lines))
+    heads = [f"{_('This run') if i == 0 else recent.when(one)} ({i + 1})" for i, one in enumerate(shown)]
+    columns = {frame.escape(head): [lines.get(n, "–") for n in names] for head, lines in zip(heads, told, strict=True)}
+    st.table({"": names, **columns}, hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(
         _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
@@ -168,9 +169,8 @@ def _beside(job: jobs.Job) -> None:
         icon=":material/compare:",
     ):
         for one in waiting:
-            place = runs.release(one)
             with st.spinner(_("Comparing {named}").format(named=recent.named(one))):
-                comparison.make(one, place)
+                comparison.make(one, runs.release(one))
         st.rerun()
     if len(shown) > 1:
         st.warning(
@@ -192,53 +192,33 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
         return False
 
 
-def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
-    """A column for each run; a dash where a run has nothing to say on a line."""
-    reported = [_lines(job) for job in shown]
-    names = list(dict.fromkeys(n for t in reported for n in t))
-    rows: dict[str, list[str]] = {"": names}
-    for i, (job, lines) in enumerate(zip(shown, reported, strict=True)):
-        head = _("This run") if i == 0 else recent.when(job)
-        rows[frame.escape(f"{head} ({i + 1})")] = [lines.get(n, "-") for n in names]
-    return rows
-
-
 def _lines(job: jobs.Job) -> dict[str, str]:
-    """The lines of one run."""
-    request, several = job.request(), runs.is_several(job)
-    rows = job.result()["num_rows"]
+    """What is said of one run, line by line; scores where this session has compared it."""
+    request, rows, made = job.request(), job.result()["num_rows"], (comparison.held(job) or (None,))[0]
     lines = {
         _("Method"): str(request.get("method")),
         _("Epsilon"): f"{request['epsilon']:g}",
         _("Charged"): _("nothing") if request.get("free") else _("yes"),
-        _("Synthetic rows"): ", ".join(f"{n:,}" for n in rows.values()) if several else f"{rows:,}",
+        _("Synthetic rows"): ", ".join(f"{n:,}" for n in (rows.values() if isinstance(rows, dict) else [rows])),
     }
     if not runs.is_joined(job):
-        return lines | _released(job) | _scores(_held(job))
-    seen = _verdict(job) if several else _scores(_held(job))
-    return lines | _uses(job) | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
-
-
-def _uses(job: jobs.Job) -> dict[str, str]:
-    """The verdict on each table and relation, by the run's own noisy answers."""
-    said = _reported(job, "verdict")["verdict"]
-    return {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in said}
-
-
-def _held(job: jobs.Job) -> Any:
-    """The comparison of a run, where this session has made it."""
-    return (comparison.held(job) or (None,))[0]
-
-
-def _verdict(job: jobs.Job) -> dict[str, str]:
-    """The verdict on each relation, by the real rows, where they were compared."""
-    made = _held(job)
-    uses = () if made is None else made.verdict.uses
-    return {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in uses}
+        means = _reported(job, "means")["means"]  # distances to the run's own noisy counts
+        lines |= {t: _percent(means[k]["distance"]) if k in means else "–" for k, t in ANSWERS.items()}
+        return lines | _scores(made)
+    told = {phrase(str(u["use"])): (str(u["level"]), u["value"]) for u in _reported(job, "verdict")["verdict"]}
+    lines |= {frame.escape(use): _level(*said) for use, said in told.items()}
+    seen = _scores(made)
+    if runs.is_several(job):
+        seen = {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
+    return lines | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
 def _level(level: str, value: float | None) -> str:
-    return LEVELS[level].lower() + ("" if value is None else f" ({100 * value:.1f} %)")
+    return LEVELS[level].lower() + ("" if value is None else f" ({_percent(value)})")
+
+
+def _percent(share: float) -> str:
+    return numerals(f"{100 * share:.1f} %")
 
 
 def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
@@ -250,19 +230,10 @@ def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
     return dict(json.loads(reported.read_text(encoding="utf-8")))
 
 
-def _released(job: jobs.Job) -> dict[str, str]:
-    """Mean distance to the run's own noisy counts, from its publishable report; a dash where it counted nothing."""
-    means = _reported(job, "means")["means"]
-    return {
-        title: f"{100 * mean['distance']:.1f} %" if (mean := means.get(kind)) is not None else "-"
-        for kind, title in ANSWERS.items()
-    }
-
-
-def _scores(result: Any) -> dict[str, str]:
+def _scores(made: Any) -> dict[str, str]:
+    """A comparison's means and SDMetrics' score, where it was made."""
     titles = (_("Distance, columns"), _("Distance, pairs"), "SDMetrics")
-    if result is None:
+    if made is None:
         return dict.fromkeys(titles, _("not scored"))
-    quality = _("none") if result.quality is None else f"{100 * result.quality.score:.1f} %"
-    scores = (f"{100 * result.one_way_mean:.1f} %", f"{100 * result.pairs_mean:.1f} %", quality)
-    return dict(zip(titles, scores, strict=True))
+    quality = _("none") if made.quality is None else _percent(made.quality.score)
+    return dict(zip(titles, (_percent(made.one_way_mean), _percent(made.pairs_mean), quality), strict=True))

@@ -175,15 +175,10 @@ KINDS = Texts(
         "within": "Is my number near the real one",
     }
 )
-VALUES = Texts(
-    {
-        "help": "A value, several as a|b, or a range as 30..60.",
-        "formula": "As in R or statsmodels: outcome ~ columns, C(column), a:b, a*b, I(age ** 2), log(income).",
-    }
-)
 SIMPLE = ("count", "share", "mean", "quantile", "difference")  # kinds that a number of one's own is compared with
 REGRESSIONS = ("linear", "logistic", "poisson")
 MOST_CONDITIONS = 3
+ENDS = ("q_first", "q_second")  # of the groups that are compared
 Plain = dict[str, Any]
 
 
@@ -202,13 +197,9 @@ def form(place: Path) -> Plain:
         format_func=KINDS.__getitem__,
         help=_("Other questions than these cannot be asked: no program of yours runs on the real rows."),
     )
-    schema, about = tables[table], {"table": table} if table else {}
-    if kind == "within":
-        return about | _within(schema)
-    return about | _asked(kind, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
-
-
-def _within(schema: Any) -> Plain:
+    about: Plain = {"table": table} if table else {}
+    if kind != "within":
+        return about | _asked(kind, tables[table])
     inner = st.selectbox(
         _("Number of which kind"),
         SIMPLE,
@@ -216,71 +207,49 @@ def _within(schema: Any) -> Plain:
         format_func=KINDS.__getitem__,
         help=_("What your number is a count, share, mean, quantile or difference of."),
     )
-    question = _asked(inner, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
+    question = _asked(inner, tables[table])
     left, right = st.columns(2)
     mine = left.number_input(_("Your number"), key="q_mine", value=0.0, format="%g", help=_("As you have it."))
     by = right.number_input(
         _("Near means within"), key="q_by", value=1.0, min_value=1e-9, format="%g", help=_("The answer is yes or no.")
     )
-    return {"kind": "within", "question": question, "mine": mine, "by": by}
+    return about | {"kind": "within", "question": question, "mine": mine, "by": by}
 
 
-def _asked(kind: str, schema: Any, key: str) -> Plain:
-    """The fields of one kind beside its filter."""
-    if kind in REGRESSIONS:
-        return {"kind": kind, **_regression(kind, key)}
-    if kind == "survival":
-        return {"kind": kind, **_survival(schema, key)}
+def _asked(kind: str, schema: Any) -> Plain:
+    """The fields of one kind, and which rows it is about."""
+    numbers = [n for n, c in schema.measured().items() if c.is_numeric and c.type != "datetime"]
     plain: Plain = {"kind": kind}
     if kind == "share":
-        plain["of"] = _conditions(schema, f"{key}_of", _("Share of the rows with"))
-    if kind in ("mean", "quantile"):
-        plain["column"] = _column(_("Column"), f"{key}_column", _numbers(schema))
+        plain["of"] = _conditions(schema, "q_of", _("Share of the rows with"))
+    elif kind in ("mean", "quantile"):
+        plain["column"] = _column(st, _("Column"), "q_column", numbers)
+    elif kind == "difference":
+        what = _column(st, _("Of which column"), "q_column", list(schema.measured()))
+        plain |= {"column": what} if what in numbers else {"of": {what: _value(st, schema, what, "q_of_value")}}
+        by = _column(st, _("Between groups of"), "q_by", [n for n in schema.measured() if n != what])
+        groups = [_value(box, schema, by, key, i) for i, (box, key) in enumerate(zip(st.columns(2), ENDS, strict=True))]
+        plain |= {"by": by, "groups": groups}
+    elif kind == "survival":
+        left, right = st.columns(2)
+        plain["time"] = _column(left, _("Time until the event, or until somebody was last seen"), "q_time", numbers)
+        with right:
+            plain["event"] = _conditions(schema, "q_event", _("It was the event where"), most=1)
+        at = st.text_input(
+            _("At which times"), key="q_at", help=_("Numbers in rising order, with commas between them.")
+        )
+        plain["at"] = [_number(t) for t in at.split(",") if t.strip()]
+    elif kind in REGRESSIONS:
+        about = _("As in R or statsmodels: outcome ~ columns, C(column), a:b, a*b, I(age ** 2), log(income).")
+        plain["formula"] = st.text_input(_("Formula"), key="q_formula", help=about)
+        said = _("The outcome's category that is modelled.")
+        if kind == "logistic" and (
+            positive := st.text_input(_("Value that counts as yes"), key="q_positive", help=said)
+        ):
+            plain["positive"] = positive
     if kind == "quantile":
-        plain["level"] = st.slider(
-            _("Which quantile"), 0.01, 0.99, 0.5, key=f"{key}_level", help=_("0.5 is the median.")
-        )
-    if kind == "difference":
-        plain |= _difference(schema, key)
-    return plain
-
-
-def _difference(schema: Any, key: str) -> Plain:
-    numbers = _numbers(schema)
-    what = _column(_("Of which column"), f"{key}_column", list(schema.measured()))
-    plain: Plain = {"column": what} if what in numbers else {"of": {what: _value(schema, what, f"{key}_of_value")}}
-    others = [n for n in schema.measured() if n != what]
-    by = _column(_("Between groups of"), f"{key}_by", others)
-    left, right = st.columns(2)
-    with left:
-        first = _value(schema, by, f"{key}_first", place=0)
-    with right:
-        second = _value(schema, by, f"{key}_second", place=1)
-    return plain | {"by": by, "groups": [first, second]}
-
-
-def _regression(kind: str, key: str) -> Plain:
-    formula = st.text_input(_("Formula"), key=f"{key}_formula", help=VALUES["formula"])
-    plain: Plain = {"formula": formula}
-    if kind == "logistic" and (
-        positive := st.text_input(
-            _("Value that counts as yes"), key=f"{key}_positive", help=_("The outcome's category that is modelled.")
-        )
-    ):
-        plain["positive"] = positive
-    return plain
-
-
-def _survival(schema: Any, key: str) -> Plain:
-    left, right = st.columns(2)
-    with left:
-        time = _column(_("Time until the event, or until somebody was last seen"), f"{key}_time", _numbers(schema))
-    with right:
-        event = _conditions(schema, f"{key}_event", _("It was the event where"), most=1)
-    at = st.text_input(
-        _("At which times"), key=f"{key}_at", value="", help=_("Numbers in rising order, with commas between them.")
-    )
-    return {"time": time, "event": event, "at": [_number(t) for t in at.split(",") if t.strip()]}
+        plain["level"] = st.slider(_("Which quantile"), 0.01, 0.99, 0.5, key="q_level", help=_("0.5 is the median."))
+    return plain | _filter(schema)
 
 
 def _number(text: str) -> Any:
@@ -290,8 +259,8 @@ def _number(text: str) -> Any:
         return text.strip()
 
 
-def _filter(schema: Any, key: str, words: str) -> Plain:
-    chosen = _conditions(schema, key, words)
+def _filter(schema: Any) -> Plain:
+    chosen = _conditions(schema, "q_where", _("Only rows with"))
     return {"where": chosen} if chosen else {}
 
 
@@ -304,26 +273,21 @@ def _conditions(schema: Any, key: str, words: str, *, most: int = MOST_CONDITION
         help=_("At most three columns, each with values."),
         placeholder=_("Choose columns"),
     )
-    return {n: _value(schema, n, f"{key}_{n}") for n in names}
+    return {n: _value(st, schema, n, f"{key}_{n}") for n in names}
 
 
-def _value(schema: Any, name: str, key: str, place: int = 0) -> str:
-    """A value of a column: of few categories one is chosen, all else is written."""
+def _value(box: Any, schema: Any, name: str, key: str, place: int = 0) -> str:
+    """A value of a column, at first one of its own."""
     known = list(schema.columns[name].categories or ())
     usual = known[min(place, len(known) - 1)] if known else ""
-    return st.text_input(
-        _("{name} is").format(name=name), value=usual, key=f"{key}_{name}", help=VALUES["help"]
-    ).strip()
+    said = _("A value, several as a|b, or a range as 30..60.")
+    return str(box.text_input(_("{name} is").format(name=name), value=usual, key=f"{key}_{name}", help=said)).strip()
 
 
-def _column(words: str, key: str, names: list[str]) -> str:
+def _column(box: Any, words: str, key: str, names: list[str]) -> str:
     if not names:
         raise synth.UsageError(_("the release has no column for this; ask another kind of question"))
-    return st.selectbox(words, names, key=key, help=_("A column of the release."))
-
-
-def _numbers(schema: Any) -> list[str]:
-    return [n for n, c in schema.measured().items() if c.is_numeric and c.type != "datetime"]
+    return str(box.selectbox(words, names, key=key, help=_("A column of the release.")))
 
 
 def in_words(plain: Any) -> str:

@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.result import export, releasing, whole
 from app.run import runs
-from app.session import access, charts, frame, tasks, words, workers
+from app.session import access, charts, frame, tasks, workers
 from app.table import database, stored
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, numerals, phrase
 
 LEVELS = Texts(
     {
@@ -43,7 +43,17 @@ def verdict(result: Any) -> None:
     uses(result)
     if result.reconciled:
         st.caption(frame.escape(phrase(result.reconciled)))
-    _worst(result)
+    st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
+    titles = {"column": _("Columns"), "pair": _("Pairs"), "triple": _("Three columns"), "group": _("Groups")}
+    for kind, title in titles.items():
+        if not (places := result.worst.get(kind)):
+            continue
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+            st.caption(title, width=96)
+            for rank, place in enumerate(places):  # keys by rank: names could be alike
+                named = frame.escape((": " if kind == "group" else " × ").join(place.names))
+                label = f"{named} **{numerals(f'{100 * place.distance:.1f}')}{NARROW}%**"
+                st.button(label, on_click=show, args=(kind, *place.names), key=f"worst_{kind}_{rank}")
 
 
 def uses(result: Any, key: str = "why") -> None:
@@ -53,10 +63,10 @@ def uses(result: Any, key: str = "why") -> None:
     for level, (colour, icon) in SIGNS.items():
         if served := "; ".join(frame.escape(u.title) for u in result.at(level)):
             st.markdown(f"{colour}:material/{icon}:] **{LEVELS[level]}** {served}.")
-    frame.fold(_("Why, and what would help"), key, lambda: _table(result))
+    frame.fold(_("Why, and what would help"), key, lambda: _figures(result))
 
 
-def _table(result: Any) -> None:
+def _figures(result: Any) -> None:
     """The figures beside a second sample's, as a table of Markdown."""
     head = (_("what for, and why"), _("this table"), _("a second real sample"))
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
@@ -64,91 +74,66 @@ def _table(result: Any) -> None:
         colour, icon = SIGNS[use.level]
         why = frame.escape(use.reason).replace("|", " ")
         about, measure = frame.escape(use.title), frame.escape(phrase(use.measure))
-        what = f"{colour}:material/{icon}:] {about}: {why} :small[({measure})]"
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
-        lines.append(f"| {what} | {figures} |")
+        lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {figures} |")
     st.markdown("\n".join(lines))
 
 
-def _worst(result: Any) -> None:
-    """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
-    st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
-    kinds = (
-        (_("Columns"), "column"),
-        (_("Pairs"), "pair"),
-        (_("Three columns"), "triple"),
-        (_("Groups"), "group"),
-    )
-    for title, kind in kinds:
-        if not (places := result.worst.get(kind)):
-            continue
-        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-            st.caption(title, width=96)
-            for rank, place in enumerate(places):
-                join = ": " if kind == "group" else " × "
-                st.button(
-                    f"{frame.escape(join.join(place.names))} **{100 * place.distance:.1f}{NARROW}%**",
-                    on_click=SHOW[kind],
-                    args=place.names,
-                    key=f"worst_{kind}_{rank}",
-                )
+FIELDS = {
+    "column": (1, ("compare_column",)),
+    "pair": (2, ("pair_first", "pair_second")),
+    "triple": (4, ("three_first", "three_second", "three_third")),
+    "group": (5, ("group_column", "group_value")),
+}  # of each kind of place the part that shows it, and the fields that name it there
 
 
-def show_column(name: str) -> None:
-    """Opens a column in both tables."""
-    st.session_state["compared_part"], st.session_state["compare_column"] = part_names()[1], name
+def show(kind: str, *names: str) -> None:
+    """Opens a place of the comparison: a column, a pair, two columns among the rows of a group of a third, a group."""
+    part, fields = FIELDS[kind]
+    st.session_state["compared_part"] = part_names()[part]
+    st.session_state.update(zip(fields, names, strict=True))
+    if kind == "triple":
+        st.session_state.pop("three_group", None)
 
 
-def show_pair(first: str, second: str) -> None:
-    """Opens two columns together."""
-    st.session_state["compared_part"] = part_names()[2]
-    st.session_state["pair_first"], st.session_state["pair_second"] = first, second
+def _picked(key: str) -> None:
+    """A click on a cell of a map shows the pair."""
+    cells = st.session_state[key]["selection"].get(charts.CELL) or []
+    if cells and cells[0]["row"] != cells[0]["column"]:
+        show("pair", cells[0]["row"], cells[0]["column"])
 
 
-def show_triple(first: str, second: str, third: str) -> None:
-    """Opens two columns among the rows of one group of a third."""
-    st.session_state["compared_part"] = part_names()[4]
-    for place, name in zip(("first", "second", "third"), (first, second, third), strict=True):
-        st.session_state[f"three_{place}"] = name
-    st.session_state.pop("three_group", None)
-
-
-def show_group(name: str, value: str) -> None:
-    """Opens a group of people."""
-    st.session_state["compared_part"] = part_names()[5]
-    st.session_state["group_column"], st.session_state["group_value"] = name, value
-
-
-SHOW: dict[str, Any] = {"column": show_column, "pair": show_pair, "triple": show_triple, "group": show_group}
+def _pickable(chart: Any, key: str) -> None:
+    st.altair_chart(charts.pickable(chart), key=key, on_select=partial(_picked, key), selection_mode=charts.CELL)
 
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
+MOST = 31  # groups of a column that divides people
 NUMBERS = Texts({"empty": "empty", "mean": "mean", "spread": "spread"})
+ONE = "There are too few columns for this."
+PLACES = Texts(
+    {
+        "first": ("First column", "Down the side."),
+        "second": ("Second column", "Along the bottom."),
+        "third": ("Third column", "Whose groups cut slices."),
+    }
+)
 
 
-def columns(result: Any) -> None:
-    """The columns of a comparison."""
-    name = st.session_state.setdefault("compare_column", result.worst_first()[0].column)
-    if name not in result.one_way:  # of another run
-        st.session_state["compare_column"] = result.worst_first()[0].column
-    grid(result.worst_first(), "small", show_column)
-    _one(result)
-
-
-def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
-    """Small charts; a click on a name calls ``shows`` with it."""
+def grid(ordered: list[Any], key: str, *, shows: bool = False) -> None:
+    """Small charts; ``shows``: a click on a name shows the column."""
     every = len(ordered) <= FIRST or st.toggle(
         _("All {number} columns").format(number=len(ordered)), key=f"{key}_every"
     )
-    shown = ordered if every else ordered[:FIRST]
     st.caption(_(charts.SMALL_LEGEND))
     with st.container(horizontal=True, key=f"{key}_charts"):
-        for i, one in enumerate(shown):
+        for i, one in enumerate(ordered if every else ordered[:FIRST]):
             with st.container(width=144, gap=None):
-                label = f"{frame.escape(one.column).replace('_', BREAKS)} **{100 * one.distance:.1f}{NARROW}%**"
-                if shows is not None:
-                    st.button(label, key=f"{key}_{i}", on_click=shows, args=(one.column,), type="tertiary")
+                off = numerals(f"{100 * one.distance:.1f}")
+                label = f"{frame.escape(one.column).replace('_', BREAKS)} **{off}{NARROW}%**"
+                if shows:
+                    st.button(label, key=f"{key}_{i}", on_click=show, args=("column", one.column), type="tertiary")
                 else:
                     st.markdown(label)
                 st.altair_chart(charts.small(one), key=f"{key}_chart_{i}")
@@ -156,23 +141,24 @@ def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
         st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
 
-def _written(cell: str) -> str:
-    """A cell of a column's numbers: its name, a figure, or one of dates in days."""
-    if cell.endswith(" days"):
-        return _("{n} days").format(n=cell.removesuffix(" days"))
-    return NUMBERS.get(cell) or phrase(cell)
+def _kept(field: str, options: list[str], usual: str) -> None:
+    """A field of an earlier run may name what this one has not."""
+    if st.session_state.get(field) not in options:
+        st.session_state[field] = usual
 
 
-def _one(result: Any) -> None:
-    name = st.selectbox(
-        _("Column"), list(result.columns), key="compare_column", help=_("Shares of its values in both tables.")
-    )
+def _columns(result: Any) -> None:
+    """The columns of a comparison, and one of them in full."""
+    worst, names = result.worst_first(), list(result.columns)
+    _kept("compare_column", names, worst[0].column)
+    grid(worst, "small", shows=True)
+    name = st.selectbox(_("Column"), names, key="compare_column", help=_("Shares of its values in both tables."))
     one = result.one_way[name]
     st.altair_chart(charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers):
-        lines = [f"| {' | '.join(frame.escape(_written(cell)) for cell in row)} |" for row in rows]
+        lines = [f"| {' | '.join(frame.escape(_cell(cell)) for cell in row)} |" for row in rows]
         st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
     notes = [
         _(
@@ -187,52 +173,11 @@ def _one(result: Any) -> None:
     st.caption(" ".join(notes))
 
 
-MOST = 31  # groups of a column that divides people
-
-
-def groups(result: Any, said: Any) -> None:
-    """A column, one of its groups, and the other columns within it. ``said``: the verdict, None without one."""
-    if len(result.columns) < 2:
-        st.info(_("There is one column only, so there is nothing to see within its groups."))
-        return
-    names = list(result.columns)
-    worst = next(iter(said.worst.get("group", ())), None) if said is not None else None
-    if st.session_state.get("group_column") not in names:
-        st.session_state["group_column"] = worst.names[0] if worst else names[0]
-    left, right = st.columns(2)
-    name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
-    labels = list(result.groups[name].labels)
-    if st.session_state.get("group_value") not in labels:
-        st.session_state["group_value"] = worst.names[1] if worst and worst.names[1] in labels else labels[0]
-    value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
-    inside = result.within(name, value)
-    real, synthetic = result.two_way(name, inside[0].column, where=(name, value)).used
-    if not real or not synthetic:
-        st.info(
-            _("One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).").format(
-                real=real, synthetic=synthetic
-            )
-        )
-        return
-    mean = sum(o.distance for o in inside) / len(inside)
-    st.markdown(
-        _(
-            "**{name}: {value}**, {real:,} real and {synthetic:,} synthetic rows. Mean distance of the other "
-            "columns within it: **{mean:.1f} %**; noise is the same for every group, so small groups lose most."
-        ).format(name=frame.escape(name), value=frame.escape(value), real=real, synthetic=synthetic, mean=100 * mean)
-    )
-    grid(inside, "within")
-
-
-ONE = "There are too few columns for this."
-GAP = "synthetic minus real"
-PLACES = Texts(
-    {
-        "first": ("First column", "Down the side."),
-        "second": ("Second column", "Along the bottom."),
-        "third": ("Third column", "Whose groups cut slices."),
-    }
-)
+def _cell(cell: str) -> str:
+    """A cell of a column's numbers: its name, a figure, or one of dates in days."""
+    if cell.endswith(" days"):
+        return _("{n} days").format(n=cell.removesuffix(" days"))
+    return NUMBERS.get(cell) or phrase(cell)
 
 
 def pairs(result: Any) -> None:
@@ -246,8 +191,7 @@ def pairs(result: Any) -> None:
             "same population would show about {pairs_by_chance:.1f} % by chance alone."
         ).format(pairs_mean=100 * result.pairs_mean, pairs_by_chance=100 * result.pairs_by_chance)
     )
-    picked = charts.pickable(charts.pairs(result))
-    st.altair_chart(picked, key="pairs", on_select=_picked, selection_mode=charts.CELL)
+    _pickable(charts.pairs(result), "pairs")
     left_out = len(result.columns) - len(result.chart()[1])
     st.caption(
         _(
@@ -256,7 +200,7 @@ def pairs(result: Any) -> None:
         )
         + (_(" {left_out} columns that differ less are left out.").format(left_out=left_out) if left_out else "")
     )
-    first, second = _chosen(result, "pair", dict(zip(("first", "second"), result.worst_pair, strict=True))).values()
+    first, second = _chosen(result, "pair", result.worst_pair)
     if first == second:
         st.info(_("Choose two different columns."))
         return
@@ -267,7 +211,7 @@ def pairs(result: Any) -> None:
     )
 
 
-def associations(result: Any) -> None:
+def _associations(result: Any) -> None:
     """How strongly each two columns go together, in either table, and the difference."""
     if len(result.columns) < 2:
         st.info(_(ONE))
@@ -278,86 +222,95 @@ def associations(result: Any) -> None:
         help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."),
     )
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
-        side.altair_chart(
-            charts.association(shown[name], _("{name} table").format(name=name)), key=f"association_{name}"
-        )
-    gap = charts.pickable(charts.association(shown[_(GAP)], _(GAP), signed=True))
-    st.altair_chart(gap, key="association_gap", on_select=_picked_gap, selection_mode=charts.CELL)
+        title = _("{name} table").format(name=_(name))
+        side.altair_chart(charts.association(shown[name], title), key=f"association_{name}")
+    _pickable(charts.association(shown[charts.GAP], _(charts.GAP), signed=True), "association_gap")
     st.caption(_("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair."))
 
 
-def three(result: Any) -> None:
+def _three(result: Any) -> None:
     """Two columns among the rows that have one group of a third."""
     if len(result.columns) < 3:
         st.info(_(ONE))
         return
-    names = list(result.columns)
-    chosen = _chosen(result, "three", dict(zip(("first", "second", "third"), names[:3], strict=True)))
-    first, second, third = chosen.values()
+    first, second, third = _chosen(result, "three", list(result.columns)[:3])
     if len({first, second, third}) < 3:
         st.info(_("Choose three different columns."))
         return
     labels = list(result.groups[third].labels)
-    if st.session_state.get("three_group") not in labels:
-        st.session_state["three_group"] = _common(result, third)
+    commonest = str(labels[int(np.bincount(result.codes[0][third]).argmax())])  # in the real table
+    _kept("three_group", labels, commonest)
     value = st.selectbox(
         _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
     )
     both = result.two_way(first, second, where=(third, value))
+    if _has_rows(both):
+        _tables(both, (first, second), "slice")
+        st.caption(
+            _(
+                "{distance:.1f} % of the rows of this slice would have to move: {used:,} real and {used2:,} synthetic "
+                "rows."
+            ).format(distance=100 * both.distance, used=both.used[0], used2=both.used[1])
+        )
+
+
+def _has_rows(both: Any) -> bool:
     if not all(both.used):
-        st.info(
-            _("One of the tables has no such row ({used:,} real, {used2:,} synthetic).").format(
-                used=both.used[0], used2=both.used[1]
+        said = _("One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).")
+        st.info(said.format(real=both.used[0], synthetic=both.used[1]))
+    return all(both.used)
+
+
+def _groups(result: Any, said: Any) -> None:
+    """A column, one of its groups, and the other columns within it. ``said``: the verdict, None without one."""
+    names = list(result.columns)
+    if len(names) < 2:
+        st.info(_("There is one column only, so there is nothing to see within its groups."))
+        return
+    worst = next(iter(said.worst.get("group", ())), None) if said is not None else None
+    _kept("group_column", names, worst.names[0] if worst else names[0])
+    left, right = st.columns(2)
+    name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
+    labels = list(result.groups[name].labels)
+    _kept("group_value", labels, worst.names[1] if worst and worst.names[1] in labels else labels[0])
+    value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
+    inside = result.within(name, value)
+    both = result.two_way(name, inside[0].column, where=(name, value))
+    if _has_rows(both):
+        st.markdown(
+            _(
+                "**{name}: {value}**, {real:,} real and {synthetic:,} synthetic rows. Mean distance of the other "
+                "columns within it: **{mean:.1f} %**; noise is the same for every group, so small groups lose most."
+            ).format(
+                name=frame.escape(name),
+                value=frame.escape(value),
+                real=both.used[0],
+                synthetic=both.used[1],
+                mean=100 * sum(o.distance for o in inside) / len(inside),
             )
         )
-        return
-    _tables(both, (first, second), "slice")
-    st.caption(
-        _(
-            "{distance:.1f} % of the rows of this slice would have to move: {used:,} real and {used2:,} synthetic rows."
-        ).format(distance=100 * both.distance, used=both.used[0], used2=both.used[1])
-    )
+        grid(inside, "within")
 
 
-def _common(result: Any, name: str) -> str:
-    """The commonest group of a column in the real table."""
-    return str(result.groups[name].labels[int(np.bincount(result.codes[0][name]).argmax())])
-
-
-def _chosen(result: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
+def _chosen(result: Any, key: str, usual: Iterable[str]) -> list[str]:
     """A menu of columns for each place."""
-    names, out = list(result.columns), {}
-    for side, (place, default) in zip(st.columns(len(usual)), usual.items(), strict=True):
-        if st.session_state.get(f"{key}_{place}") not in names:
-            st.session_state[f"{key}_{place}"] = default
+    names, usual, out = list(result.columns), list(usual), []
+    for side, place, default in zip(st.columns(len(usual)), PLACES, usual, strict=False):
+        _kept(f"{key}_{place}", names, default)
         label, said = PLACES[place]
-        out[place] = side.selectbox(label, names, key=f"{key}_{place}", help=said)
+        out.append(side.selectbox(label, names, key=f"{key}_{place}", help=said))
     return out
 
 
 def _tables(both: Any, names: tuple[str, str], key: str) -> None:
     for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         side.altair_chart(charts.two_way(both, names, table), key=f"{key}_{table}")
-    row, column, share = both.charts()[_(GAP)].strongest()
+    row, column, share = both.charts()[charts.GAP].strongest()
     st.caption(
         _("Farthest apart at {row}, {column}: {share:+.1f} % of rows.").format(
             row=frame.escape(row), column=frame.escape(column), share=100 * share
         )
     )
-
-
-def _picked() -> None:
-    _show("pairs")
-
-
-def _picked_gap() -> None:
-    _show("association_gap")
-
-
-def _show(key: str) -> None:
-    cells = st.session_state[key]["selection"].get(charts.CELL) or []
-    if cells and cells[0]["row"] != cells[0]["column"]:
-        show_pair(cells[0]["row"], cells[0]["column"])
 
 
 MARK = "For the steward only, not for release"
@@ -387,7 +340,14 @@ def section(job: jobs.Job, release: Path) -> None:
         made = held(job)
         if made is None:
             st.caption(_(WHY))
-            if not _choice_said(job):
+            if looks.rivals(job) and not looks.looked(job) and looks.choice(job) is None:
+                st.markdown(
+                    _(
+                        "Another run on this dataset was compared already. Say first how you choose between them: "
+                        "afterwards the figures have been seen, and the answer is no longer free."
+                    )
+                )
+                releasing.ask_choice(job, "_before", looks.CHOICES)
                 return
             if st.button(
                 _("Show the comparison"),
@@ -409,30 +369,6 @@ def section(job: jobs.Job, release: Path) -> None:
         whole.section(job, release)
 
 
-def _choice_said(job: jobs.Job) -> bool:
-    """Whether another run's comparison may be shown: once one was seen, it is said first how this one was chosen."""
-    if not looks.rivals(job) or looks.looked(job) or looks.choice(job) is not None:
-        return True
-    st.markdown(
-        _(
-            "Another run on this dataset was compared already. Say first how you choose between them: afterwards the "
-            "figures have been seen, and the answer is no longer free."
-        )
-    )
-    how = st.radio(
-        _("This run was chosen"),
-        list(looks.CHOICES),
-        key="how_before",
-        index=None,
-        format_func=lambda k: words.CHOSEN[k],
-        help=_("Your answer is recorded with your name and goes into the bundle."),
-    )
-    if st.button(_("Record this answer"), key="choose_before", disabled=how is None) and how is not None:
-        releasing.state_choice(job, how)
-        st.rerun()
-    return False
-
-
 def held(job: jobs.Job) -> Any:
     """The run's comparison where this session has made it, else None."""
     return st.session_state.get("comparisons", {}).get(str(job.path))
@@ -440,11 +376,9 @@ def held(job: jobs.Job) -> Any:
 
 def make(job: jobs.Job, release: Path) -> None:
     """Compares a run with the real rows, for this session alone. Errors: InputError."""
-    if runs.is_several(job):
-        result: Any = (_ask(job, release, tasks.compared_across),)
-    else:
-        result = _ask(job, release, tasks.compared)
-    st.session_state.setdefault("comparisons", {})[str(job.path)] = result
+    across = runs.is_several(job)
+    result = _ask(job, release, tasks.compared_across if across else tasks.compared)
+    st.session_state.setdefault("comparisons", {})[str(job.path)] = (result,) if across else result
 
 
 def _ask(job: jobs.Job, release: Path, task: Any, *arguments: str) -> Any:
@@ -491,13 +425,13 @@ def parts(result: Any, said: Any = None) -> None:
     tabs = st.tabs(shown, key="compared_part", on_change="rerun")
     shows = (
         *([lambda: _scores(result)] if result.scorable else []),
-        lambda: columns(result),
+        lambda: _columns(result),
         lambda: pairs(result),
-        lambda: associations(result),
-        lambda: three(result),
-        lambda: groups(result, said),
+        lambda: _associations(result),
+        lambda: _three(result),
+        lambda: _groups(result, said),
     )
-    for tab, show in zip(tabs, shows, strict=False):
+    for tab, show in zip(tabs, shows, strict=True):
         if tab.open is not False:
             with tab:
                 show()
@@ -535,21 +469,14 @@ def _scores(result: Any) -> None:
         st.info(_("Not scored: {unscored}.").format(unscored=result.unscored))
         return
     st.markdown(_("Scores of SDMetrics' quality report, 100 % is best."))
+    scores = (
+        (_("Overall"), quality.score, _("The mean of the two others.")),
+        (_("Columns"), quality.shapes, _("How alike each column is in both tables.")),
+        (_("Pairs"), quality.pairs, _("How alike correlations and tables of two columns are.")),
+    )
     with st.container(horizontal=True):
-        st.metric(
-            _("Overall"), f"{100 * quality.score:.1f} %", border=True, width=155, help=_("The mean of the two others.")
-        )
-        st.metric(
-            _("Columns"),
-            f"{100 * quality.shapes:.1f} %",
-            border=True,
-            width=155,
-            help=_("How alike each column is in both tables."),
-        )
-        trends = "-" if quality.pairs is None else f"{100 * quality.pairs:.1f} %"
-        st.metric(
-            _("Pairs"), trends, border=True, width=155, help=_("How alike correlations and tables of two columns are.")
-        )
+        for label, score, said in scores:
+            st.metric(label, _percent(score), border=True, width=155, help=said)
     st.caption(
         _("On {rows:,} real and {rows2:,} synthetic rows, drawn with a fixed seed.").format(
             rows=quality.rows[0], rows2=quality.rows[1]
@@ -558,10 +485,17 @@ def _scores(result: Any) -> None:
     if quality.left_out:
         st.caption(_("Left out for their many categories: ") + frame.escape(", ".join(quality.left_out)))
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
-    st.table(
-        {_("Column"): [n for n, _other in worst], _("Score"): [f"{100 * s:.1f} %" for _other, s in worst]},
-        hide_index=True,
-    )
+    _table((_("Column"), _("Score")), [(n, _percent(s)) for n, s in worst])
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else numerals(f"{100 * share:.1f} %")
+
+
+def _table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
+    """A small table; its cells are no Markdown."""
+    cells = [[frame.escape(cell) for cell in line] for line in lines]
+    st.table(pd.DataFrame(cells, columns=list(heads)), hide_index=True)
 
 
 PAIRS_SHOWN = 8  # pairs that are listed of one kind, the farthest first
@@ -571,14 +505,8 @@ def _across(result: Any) -> None:
     """How tables go together."""
     uses(result.verdict)
     st.subheader(_("Across tables"), anchor=False)
-    st.table(
-        {
-            _("Table"): [frame.escape(t) for t in result.rows],
-            _("Real rows"): [f"{r:,}" for r, _other in result.rows.values()],
-            _("Synthetic"): [f"{s:,}" for _other, s in result.rows.values()],
-        },
-        hide_index=True,
-    )
+    counts = [(t, numerals(f"{real:,}"), numerals(f"{synthetic:,}")) for t, (real, synthetic) in result.rows.items()]
+    _table((_("Table"), _("Real rows"), _("Synthetic")), counts)
     st.caption(_("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says."))
     boxes = st.columns(2) if len(result.numbers) > 1 else [st.container()]
     for i, one in enumerate(result.numbers):
@@ -601,89 +529,39 @@ def _across(result: Any) -> None:
             "would be as far off by chance, and independent columns as far off as the relation is strong."
         )
     )
-    st.table(_means(result), hide_index=True)
-    kinds = list(result.pairs)
-    if kinds:
+    heads = (_("About"), _("This release"), _("A second real sample"), _("Independent columns"))
+    _table(heads, [(about, *map(_percent, result.mean(about))) for about in result.pairs])
+    if result.pairs:
         about = st.selectbox(
             _("Pairs of columns, the farthest first"),
-            kinds,
+            list(result.pairs),
             key="across_about",
             help=_("Each pair beside a second real sample and beside independent columns."),
         )
-        st.table(_pairs(result.pairs[about]), hide_index=True)
-    if result.quality is not None:
-        _scored(result.quality)
+        pair = _("{first} and {second}")
+        worst = sorted(result.pairs[about], key=lambda p: -p.distance)[:PAIRS_SHOWN]
+        figures = [map(_percent, (p.distance, p.by_chance, p.independent)) for p in worst]
+        named = [pair.format(first=p.first, second=p.second) for p in worst]
+        _table(heads, [(name, *of) for name, of in zip(named, figures, strict=True)])
+    if (quality := result.quality) is not None:
+        said = _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.")
+        st.markdown(said.format(score=100 * quality.score))
+        relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
+        scored = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))
+        _table(scored, [(n, *map(_percent, scores)) for n, scores in {**quality.tables, **relations}.items()])
 
 
-def _scored(quality: Any) -> None:
-    """SDMetrics' scores of related tables, by table and by relation."""
-    st.markdown(
-        _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.").format(
-            score=100 * quality.score
-        )
-    )
-    relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
-    lines = [
-        (frame.escape(name), *(r"\-" if s is None else f"{100 * s:.1f} %" for s in both))
-        for name, both in {**quality.tables, **relations}.items()
-    ]
-    heads = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))
-    st.table(pd.DataFrame(lines, columns=list(heads)), hide_index=True)
-
-
-def _numbers(one: Any) -> alt.Chart:
+def _numbers(one: Any) -> Any:
     """How many rows of the child a parent has, in both tables."""
-    bars = [
-        {"rows": str(i), "share": float(share), "table": table}
-        for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
-        for i, share in enumerate(shares)
-    ]
-    said = _(
-        "Share of rows of {parent} by their number of rows of {child}, in the real and the synthetic tables. "
-        "{distance:.1f} % differ. {mark}."
-    ).format(parent=one.parent, child=one.child, distance=100 * one.distance, mark=charts.MARK)
-    title = alt.TitleParams(
-        text=_("Rows of {child}").format(child=one.child),
-        subtitle=_(charts.MARK),
-        anchor="start",
-        subtitleColor="#c4601e",
-    )
-    return (
-        alt.Chart(pd.DataFrame(bars), title=title)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "rows:N",
-                sort=None,
-                title=_("of one row of {parent}").format(parent=one.parent),
-                axis=alt.Axis(labelAngle=0),
-            ),
-            xOffset=alt.XOffset("table:N", sort=[charts.REAL, charts.SYNTHETIC]),
-            y=alt.Y("share:Q", title=_("share"), axis=alt.Axis(format="%")),
-            color=alt.Color("table:N", scale=charts.COLOURS, legend=charts.LEGEND),
-            tooltip=["rows:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
-        )
-        .properties(height=charts.HEAD + 130, description=said)
-    )
-
-
-def _means(result: Any) -> pd.DataFrame:
-    return _listed((about, result.mean(about)) for about in result.pairs)
-
-
-def _pairs(pairs: list[Any]) -> pd.DataFrame:
-    worst = sorted(pairs, key=lambda p: -p.distance)[:PAIRS_SHOWN]
-    return _listed(
-        (_("{first} and {second}").format(first=p.first, second=p.second), (p.distance, p.by_chance, p.independent))
-        for p in worst
-    )
-
-
-def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataFrame:
-    """A line each: what it is about, and its three distances."""
-    reported = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
-    return pd.DataFrame(
-        reported, columns=[_("About"), _("This release"), _("A second real sample"), _("Independent columns")]
+    names = charts.both()
+    shares = dict(zip(names, (one.real, one.synthetic), strict=True))
+    counts = [str(i) for i in range(len(one.real))]
+    return charts.bars(counts, shares, axis=_("share"), colours=list(names.values())).properties(
+        title=charts.headed(_("Rows of {child}").format(child=one.child)),
+        description=_(
+            "Share of rows of {parent} by their number of rows of {child}, in the real and the synthetic tables. "
+            "{distance:.1f} % differ. {mark}."
+        ).format(parent=one.parent, child=one.child, distance=100 * one.distance, mark=charts.mark()),
     )
 
 

@@ -1,11 +1,9 @@
 """What stands between a result and the world: how it was chosen, who approves, and the bundle itself."""
 
-import contextlib
 import io
 import json
 import threading
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,19 +16,30 @@ from app.run import recent, runs
 from app.session import access, frame, tasks, words, workers
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _, as_now, current, ngettext, phrase
+from synth.languages import _, as_now, current, ngettext, numerals, phrase
 
 PATIENCE = 600.0  # seconds that counting and packing may take
+TALL = 700  # height of a page that is shown inside one, pixels
 
 
 def standing(release: Path) -> None:
-    """How many such values there are, by column; follows from the release alone."""
-    limits(release)
-    there = standing_counted(release)
+    """What somebody vouched for and stands in the result word for word: bounds and values; from the release alone."""
+    if bounds := app_api.standing_bounds(release):
+        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in bounds.items())
+        st.info(
+            _(
+                "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
+                "round number may be one person's value."
+            ).format(listed=listed),
+            icon=":material/straighten:",
+        )
+    there = standing_begun(release).result()
     if not there:
         st.caption(_("This result contains no list of values that somebody vouched for."))
         return
-    message = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
+    message = ", ".join(
+        f"{frame.escape(n)} {numerals(f'{k:,}')}" for n, k in sorted(there.items(), key=lambda pair: -pair[1])
+    )
     st.info(
         _(
             "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({reported}). "
@@ -40,42 +49,21 @@ def standing(release: Path) -> None:
     )
 
 
-def limits(release: Path) -> None:
-    """The bounds of numbers and dates in the description; from the release alone."""
-    result = app_api.standing_bounds(release)
-    if result:
-        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in result.items())
-        st.info(
-            _(
-                "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
-                "round number may be one person's value."
-            ).format(listed=listed),
-            icon=":material/straighten:",
-        )
-
-
 def standing_rare(few: dict[str, int] | None, release: Path) -> None:
     """How many of them fewer than 10 real rows have; an exact count, for the steward alone."""
     if few is None:
         return
-    there = standing_counted(release)
-    named = ", ".join(
-        _("{n} {k} of {get}").format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k
-    )
+    there, said = standing_begun(release).result(), _("{n} {k} of {get}")
+    named = [said.format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k]
     st.markdown(
         _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.").format(
-            named=named or _("none")
+            named=", ".join(named) or _("none")
         )
     )
 
 
-def standing_counted(release: Path) -> dict[str, int]:
-    """Vouched-for values in the result, by column; counted once for each state of the table."""
-    return dict(standing_begun(release).result())
-
-
 def standing_begun(release: Path) -> Future[dict[str, int]]:
-    """The count of ``counted``, beside the page. It depends on the release alone."""
+    """How many such values there are, by column, counted beside the page. It depends on the release alone."""
     card = release / "card.json"  # which names the tables' bytes
     key = ("standing", str(card), card.stat().st_mtime_ns)
     return workers.once(key, lambda: workers.ask(tasks.standing, str(release), seconds=PATIENCE))
@@ -88,41 +76,35 @@ FIXED = ("before", "all", "private")  # ways of choosing to which later charges 
 
 def may_leave(job: jobs.Job) -> bool:
     """Says what stands in the way of a download, with the way out; returns whether nothing does."""
-    reason = releasing.barrier(job)
-    if reason:
-        _chosen(job, reason)
+    if reason := releasing.barrier(job):
+        st.subheader(_("How was this run chosen?"), anchor=False)
+        st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
+        st.markdown(
+            _(
+                "Scores against the real rows are exact, so choosing the best of several results by them reveals "
+                "something about those rows that epsilon does not cover. Settle this before any download."
+            )
+        )
+        if looks.choice(job) is None:
+            releasing.ask_choice(job, "", looks.CHOICES)
+        _all(job)
+        releasing.deciding(job, looks.rivals(job))
         return False
-    who = access.me()
-    if who.alone or looks.released(job) is not None:
+    if access.me().alone or looks.released(job) is not None:
         return True
-    _ask(job)
+    st.subheader(_("A reviewer releases it"), anchor=False)
+    if releasing.asked(job) is not None:
+        st.info(_("A reviewer has been asked to release this result."), icon=":material/hourglass_top:")
+    elif st.button(
+        _("Ask a reviewer to release it"),
+        key="ask_release",
+        type="primary",
+        icon=":material/send:",
+        help=_("Analysts can download it once a reviewer has approved."),
+    ):
+        releasing.ask(job)
+        st.rerun()
     return False
-
-
-def _chosen(job: jobs.Job, reason: str) -> None:
-    st.subheader(_("How was this run chosen?"), anchor=False)
-    st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
-    st.markdown(
-        _(
-            "Scores against the real rows are exact, so choosing the best of several results by them reveals "
-            "something about those rows that epsilon does not cover. Settle this before any download."
-        )
-    )
-    said = looks.choice(job)
-    if said is None:
-        how = st.radio(
-            _("This run was chosen"),
-            list(looks.CHOICES),
-            key="how",
-            index=None,
-            format_func=lambda k: words.CHOSEN[k],
-            help=_("Your answer is recorded with your name and goes into the bundle."),
-        )
-        if st.button(_("Record this answer"), key="choose", disabled=how is None) and how is not None:
-            releasing.state_choice(job, how)
-            st.rerun()
-    _all(job)
-    releasing.deciding(job, looks.rivals(job))
 
 
 def _all(job: jobs.Job) -> None:
@@ -156,22 +138,6 @@ def _all(job: jobs.Job) -> None:
         st.rerun()
 
 
-def _ask(job: jobs.Job) -> None:
-    """In a shared installation a reviewer lets a result out."""
-    st.subheader(_("A reviewer releases it"), anchor=False)
-    if releasing.asked(job) is not None:
-        st.info(_("A reviewer has been asked to release this result."), icon=":material/hourglass_top:")
-    elif st.button(
-        _("Ask a reviewer to release it"),
-        key="ask_release",
-        type="primary",
-        icon=":material/send:",
-        help=_("Analysts can download it once a reviewer has approved."),
-    ):
-        releasing.ask(job)
-        st.rerun()
-
-
 def begun(job: jobs.Job) -> list[Future[Path]]:
     """The bundle, packed beside the pages once the run is done; nothing while it may not leave."""
     if releasing.barrier(job):
@@ -190,30 +156,21 @@ def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
     return _pack(job, place)
 
 
-def _pack(job: jobs.Job, place: Path) -> Path:
-    """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
-    with _packing(job):
-        return _packed_once(job, place)
+def _pack(job: jobs.Job, place: Path, *, as_pdf: bool = False) -> Path:
+    """The zip: one of its own with a PDF, and for each language; packed by one at a time for each run.
 
-
-@contextlib.contextmanager
-def _packing(job: jobs.Job) -> Iterator[None]:
-    """One at a time for each run, in this server."""
+    Its card counts what the choice rests on: that is looked up anew after each charge.
+    """
     with _ALL:
         lock = _LOCKS.setdefault(str(job.path), threading.Lock())
     with lock:
-        yield
-
-
-def _packed_once(job: jobs.Job, place: Path, *, as_pdf: bool = False) -> Path:
-    """The zip: one of its own with a PDF, and for each language."""
-    how, language = looks.how(job), current()
-    out = job.path / f"bundle-{how or 'unstated'}{'-pdf' * as_pdf}{'' if language == 'en' else f'-{language}'}.zip"
-    if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
-        facts, unfinished = papers.answers(job), papers.read(job)[1]
-        asked = {**_said(job, how), "facts": facts, "unfinished": unfinished, "as_pdf": as_pdf, "language": language}
-        workers.ask(tasks.bundle, str(place), str(out), seconds=PATIENCE, **asked)
-    return out
+        how, language = looks.how(job), current()
+        out = job.path / f"bundle-{how or 'unstated'}{'-pdf' * as_pdf}{'' if language == 'en' else f'-{language}'}.zip"
+        if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
+            facts, unfinished = papers.answers(job), papers.read(job)[1]
+            asked: dict[str, Any] = {"facts": facts, "unfinished": unfinished, "as_pdf": as_pdf, "language": language}
+            workers.ask(tasks.bundle, str(place), str(out), seconds=PATIENCE, **_said(job, how), **asked)
+        return out
 
 
 def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
@@ -236,10 +193,10 @@ def _said(job: jobs.Job, how: str | None) -> dict[str, Any]:
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
-    if not releasing.barrier(job):
-        with zipfile.ZipFile(_pack(job, place)) as archive:
-            return dict(json.loads(archive.read("card.json")))
-    return own(place)
+    if releasing.barrier(job):
+        return own(place)
+    with zipfile.ZipFile(_pack(job, place)) as archive:
+        return dict(json.loads(archive.read("card.json")))
 
 
 def own(place: Path) -> dict[str, Any]:
@@ -253,34 +210,19 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     others = reported.get("charges") or []
     if not others:
         return
-    lines = ", ".join(str(c["number"]) for c in others)
-    more = _("one more line") if len(others) == 1 else _("{number} more lines").format(number=len(others))
-    alone = reported["of_which_this_run"]["epsilon"]
     said = _("The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})").format(
-        alone=alone, more=more, lines=lines
+        alone=reported["of_which_this_run"]["epsilon"],
+        more=_("one more line") if len(others) == 1 else _("{number} more lines").format(number=len(others)),
+        lines=", ".join(str(c["number"]) for c in others),
     )
-    its = _("its result") if len(others) == 1 else _("their results")
     if reported["how"] != "unstated" or looks.signed(job):
         st.info(f"{said}: {frame.escape(phrase(reported['in_words']))}.", icon=":material/functions:")
         return
+    its = _("its result") if len(others) == 1 else _("their results")
+    asked = _("{said}, since this run may have been chosen by {its}. If it was not, say so.")
     with st.container(border=True):
-        st.info(
-            _("{said}, since this run may have been chosen by {its}. If it was not, say so.").format(
-                said=said, its=its
-            ),
-            icon=":material/functions:",
-        )
-        how = st.radio(
-            _("This run was chosen"),
-            ["before", "releases"],
-            key="counted_how",
-            index=None,
-            format_func=lambda k: words.CHOSEN[k],
-            help=_("Your answer is recorded with your name and goes into the bundle."),
-        )
-        if st.button(_("Record this answer"), key="counted", disabled=how is None) and how is not None:
-            releasing.state_choice(job, how)
-            st.rerun()
+        st.info(asked.format(said=said, its=its), icon=":material/functions:")
+        releasing.ask_choice(job, "_counted", ("before", "releases"))
 
 
 def all_packed(job: jobs.Job) -> bytes:
@@ -309,9 +251,7 @@ def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
 def pdf(job: jobs.Job, place: Path) -> bytes:
     """Card, report and papers as one PDF, made when somebody asks for it. Errors: as ``bundle``."""
     releasing.allow("take_result", job)
-    with _packing(job):
-        zipped = _packed_once(job, place, as_pdf=True)
-    with zipfile.ZipFile(zipped) as archive:
+    with zipfile.ZipFile(_pack(job, place, as_pdf=True)) as archive:
         return archive.read(PDF)
 
 
@@ -327,49 +267,12 @@ def part(job: jobs.Job, place: Path, name: str) -> bytes:
         return archive.read(name)
 
 
-def card(about: dict[str, Any]) -> None:
-    """The card's main lines as a table, the whole of it behind a fold."""
-    facts = {
-        _("Made by"): f"{about['method']}, {about['created'][:10]}",
-        _("Guarantee"): _("epsilon {epsilon:g}, delta {delta}: {meaning}").format(
-            epsilon=about["epsilon"], delta=words.small(about["delta"]), meaning=phrase(about["meaning"])
-        ),
-        _("Relation"): phrase(str(about["relation_in_words"])),
-        _("Mechanisms"): "; ".join(_mechanisms(about["mechanisms"])),
-        _("Noise"): f"{about['noise_source']}; {about['floating_point']}",
-        _("Accountant"): _("{name} (derived epsilon {epsilon_derived:.4g})").format(
-            name=about["accountant"]["name"], epsilon_derived=about["epsilon_derived"]
-        ),
-        _("Rows"): _("{synthetic:,} synthetic; the real number is {source_count}").format(
-            synthetic=about["rows"]["synthetic"], source_count=about["rows"]["source_count"]
-        ),
-    }
-    st.table({"": list(facts), _("The card says"): [frame.escape(t) for t in facts.values()]}, hide_index=True)
-    with st.popover(_("The whole card"), icon=":material/data_object:", help=_("As its file holds it.")):
-        st.json(about)
-
-
-def _mechanisms(reported: list[dict[str, Any]]) -> list[str]:
-    """Each kind of mechanism once, with how often it was used and its scales of noise."""
-    scales: dict[str, list[float]] = {}
-    for m in reported:
-        results = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
-        scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(
-            results[0] if results else 0.0
-        )
-    return [
-        _("{name}, {number} times").format(name=name, number=len(of)) * (len(of) > 1)
-        + name * (len(of) == 1)
-        + (_(", scales {min:.4g} to {max:.4g}").format(min=min(of), max=max(of)) if max(of) > 0 else "")
-        for name, of in scales.items()
-    ]
-
-
 def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
+    place = runs.release(job)
     with st.expander(_("The card")):
-        card(claimed(job, runs.release(job)))
-        standing(runs.release(job))
+        st.iframe(str(app_api.card_html(claimed(job, place))), height=TALL, alt=_("The card"))
+        standing(place)
     with st.expander(_("The answers in its papers")):
         st.json(papers.read(job)[0])
     if (said := looks.choice(job)) is not None:

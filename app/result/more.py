@@ -1,6 +1,5 @@
-"""What else a release gives: each table, more rows, rows in a database, the run as a command line."""
+"""What else a release gives: each table, more rows, rows in a database, the run as a command line and a call."""
 
-import json
 import re
 import secrets
 import shlex
@@ -45,34 +44,41 @@ def more(job: jobs.Job, place: Path) -> None:
 
 def _more(job: jobs.Job, place: Path) -> None:
     facts = app_api.load_any(place / "schema.json")
-    several, root = facts.several, frame.escape(facts.root)
-    st.markdown(
-        _("Draws rows of {root} with everything below them. It costs no budget.").format(root=root)
-        if several
-        else _("Drawing from the model costs no budget: it never looks at the real rows again.")
-    )
-    where = statements.ask_conditions(
-        {
-            f"{t}.{n}" if several else n: c.model_dump(mode="json", exclude_none=True)
-            for t, s in facts.tables.items()
-            for n, c in s.columns.items()
-        },
-        key="where",
-        label=_("Only those with (optional)") if several else _("Only rows with (optional)"),
-        help_text=_("Conditions that are met: of a table below the root, by one of its rows.")
-        if several
-        else _("Conditions that every drawn row meets, such as women over 65."),
-    )
-    most = MOST_ROOTS if several else MOST_ROWS
+    several = facts.several
+    if several:
+        about, many, usual, most = (
+            _("Draws rows of {root} with everything below them. It costs no budget."),
+            _("How many rows of {root}"),
+            1000,
+            MOST_ROOTS,
+        )
+        label, said = (
+            _("Only those with (optional)"),
+            _("Conditions that are met: of a table below the root, by one of its rows."),
+        )
+    else:
+        about, many, usual, most = (
+            _("Drawing from the model costs no budget: it never looks at the real rows again."),
+            _("How many persons, each with all rows") if runs.is_joined(job) else _("How many rows"),
+            10_000,
+            MOST_ROWS,
+        )
+        label, said = (
+            _("Only rows with (optional)"),
+            _("Conditions that every drawn row meets, such as women over 65."),
+        )
+    st.markdown(about.format(root=frame.escape(facts.root)))
+    columns = {
+        f"{t}.{n}" if several else n: c.model_dump(mode="json", exclude_none=True)
+        for t, s in facts.tables.items()
+        for n, c in s.columns.items()
+    }
+    where = statements.ask_conditions(columns, key="where", label=label, help_text=said)
     count = st.number_input(
-        _("How many rows of {root}").format(root=facts.root)
-        if several
-        else _("How many persons, each with all rows")
-        if runs.is_joined(job)
-        else _("How many rows"),
+        many.format(root=facts.root),
         1,
         most,
-        1000 if several else 10_000,
+        usual,
         step=1000,
         key="more_rows",
         help=_("Up to {most_rows:,} here; the command line knows no limit.").format(most_rows=most),
@@ -107,19 +113,12 @@ def _offer(job: jobs.Job, file: str, rows: Any, share: float, where: dict[str, s
                 "rows."
             ).format(share=100 * share, in_words=frame.escape(statements.in_words(where)))
         )
-    several = isinstance(rows, dict)
-    message = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items()) if several else ""
-    access.offer(
-        _("Download {reported} (.zip)").format(reported=message)
-        if several
-        else _("Download {rows:,} rows (CSV)").format(rows=rows),
-        "more.zip" if several else "more.csv",
-        "get_more",
-        _bytes,
-        job,
-        file,
-        help=_("A CSV file for each table.") if several else _("A table like the one above."),
-    )
+    label, name, said = _("Download {rows:,} rows (CSV)"), "more.csv", _("A table like the one above.")
+    reported = ""
+    if isinstance(rows, dict):
+        label, name, said = _("Download {reported} (.zip)"), "more.zip", _("A CSV file for each table.")
+        reported, rows = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items()), 0
+    access.offer(label.format(rows=rows, reported=reported), name, "get_more", _bytes, job, file, help=said)
 
 
 def _bytes(job: jobs.Job, file: str) -> bytes:
@@ -148,9 +147,9 @@ def _outlet_ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
         help=_("Databases that may be written to."),
         format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s,
     )
-    name = st.text_input(
+    typed = st.text_input(
         _("Name of the new table"),
-        value=_usual(job),
+        value=re.sub(r"\W+", "_", f"{job.request()['dataset']}_synthetic").lower(),
         key="out_table",
         help=_("Letters, digits and _; no table of this name may be there yet."),
     )
@@ -162,25 +161,18 @@ def _outlet_ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
         key="out_rows",
         help=_("As many as the synthetic table has, or another number."),
     )
-    if not NAME.fullmatch(name.strip()):
+    name = typed.strip()
+    if not NAME.fullmatch(name):
         st.caption(_("Choose a name of letters, digits and _, beginning with a letter."))
     elif st.button(_("Write it"), key="out_write", icon=":material/database_upload:"):
-        _write(job, model, source, name.strip(), int(count))
-
-
-def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> None:
-    try:
-        allow_outlet(job, source)
-        with st.spinner(_("Drawing and sending rows")):
-            asked: dict[str, Any] = {"num_rows": count, "source": source, "out_table": name}
+        with frame.told(_("Drawing and sending rows")):
+            allow_outlet(job, source)
+            asked: dict[str, Any] = {"num_rows": int(count), "source": source, "out_table": name}
             rows, _share = workers.ask(tasks.sampled, model, None, seconds=PATIENCE, **asked)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    st.success(
-        _("{num_rows:,} synthetic rows are in {name}.").format(num_rows=rows, name=frame.escape(name)),
-        icon=":material/check_circle:",
-    )
+            st.success(
+                _("{num_rows:,} synthetic rows are in {name}.").format(num_rows=rows, name=frame.escape(name)),
+                icon=":material/check_circle:",
+            )
 
 
 def allow_outlet(job: jobs.Job, source: str) -> None:
@@ -192,35 +184,22 @@ def allow_outlet(job: jobs.Job, source: str) -> None:
         )
 
 
-def _usual(job: jobs.Job) -> str:
-    return re.sub(r"\W+", "_", f"{job.request()['dataset']}_synthetic").lower()
-
-
 def again(job: jobs.Job) -> None:
-    """Both, of a charged run."""
+    """The command line of a charged run."""
     if not job.request().get("free"):
-        frame.fold(_("The same run as a command line, or as a notebook"), "again", lambda: _shown(job))
+        frame.fold(_("The same run as a command line, or in Python"), "again", lambda: _shown(job))
 
 
 def _shown(job: jobs.Job) -> None:
     st.caption(
         _(
-            "Beside the saved description (page Describe) and the private table. Whoever runs it is charged "
+            "Beside the saved description (page The table) and the private table. Whoever runs it is charged "
             "again: the same noise is never drawn twice."
         )
     )
     request, several = job.request(), runs.is_several(job)
     st.code(command(request, several=several), language="bash", wrap_lines=True)
-    st.download_button(
-        _("Notebook (.ipynb)"),
-        notebook(request, several=several),
-        "run.ipynb",
-        "application/x-ipynb+json",
-        key="get_notebook",
-        on_click="ignore",
-        icon=":material/terminal:",
-        help=_("The same in Python, with a picture of the result. It holds no row."),
-    )
+    st.code(in_python(request, several=several), language="python")
 
 
 def _tables(request: dict[str, Any], *, several: bool) -> str | None:
@@ -260,40 +239,13 @@ def _reasons(request: dict[str, Any]) -> list[str]:
     return [why] if isinstance(why, str) else list(why or ())
 
 
-def notebook(request: dict[str, Any], *, several: bool = False) -> str:
-    """The run as a Jupyter notebook of three cells; ``several``: as of ``command``."""
+def in_python(request: dict[str, Any], *, several: bool = False) -> str:
+    """The run as a call of the library; ``several``: as of ``command``."""
     names = ("source", "dataset", "epsilon", "delta", "relation", "method", "options")
     stated = {n: request[n] for n in names if request.get(n)}
     if request.get("prior"):
         stated |= {"prior": [Path(p).name for p in request["prior"]], "prior_reason": _reasons(request)}
-    given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
     load = "synth.app_api.load_related" if several else "synth.Schema.load"
-    shown = 'result.frame.describe(include="all")'
-    if several:
-        shown = '{name: frame.describe(include="all") for name, frame in result.frames.items()}'
-    cells = [
-        (
-            "markdown",
-            _("# {dataset}\n\nOne charged run. Running it again is charged again.").format(dataset=request["dataset"]),
-        ),
-        ("code", "import synth"),
-        (
-            "code",
-            f"result = synth.run(\n    {_tables(request, several=several)!r},\n"
-            f'    schema={load}("schema.json"),\n{given})\nresult',
-        ),
-        ("code", shown),
-    ]
-    code: dict[str, Any] = {"execution_count": None, "outputs": []}
-    return json.dumps(
-        {
-            "nbformat": 4,
-            "nbformat_minor": 5,
-            "metadata": {"language_info": {"name": "python"}},
-            "cells": [
-                {"id": f"c{i}", "cell_type": k, "metadata": {}, "source": s, **(code if k == "code" else {})}
-                for i, (k, s) in enumerate(cells)
-            ],
-        },
-        indent=1,
-    )
+    given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
+    table = _tables(request, several=several)
+    return f'import synth\n\nresult = synth.run(\n    {table!r},\n    schema={load}("schema.json"),\n{given})'

@@ -1,22 +1,24 @@
-"""The papers of a release: one form a dataset, what nobody has written yet, and what of it goes into the bundle."""
+"""The papers of a release: answers by dataset, what nobody has written yet, and what of it goes into the bundle."""
 
 import json
-from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-import synth
+from app.run import runs
 from app.session import access, frame, tasks, workers
+from app.table import statements
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, ngettext
 
 PATIENCE = 300.0  # seconds
+RECORDS = "records"  # of what no paper asks, but the records for catalogues that are in the zip
 OWN = "papers.json"  # beside a run: the answers that its bundle was packed with
 ONE_LINE = (
     "controller",
@@ -38,24 +40,29 @@ def store(job: jobs.Job) -> Path:
     return jobs.home().parent / "papers" / f"{sha256(named.encode()).hexdigest()[:24]}.json"
 
 
-def read(job: jobs.Job) -> tuple[dict[str, Any], bool]:
-    """The answers for a run, and whether unfinished papers are wanted too.
+def read(job: jobs.Job) -> tuple[dict[str, Any], list[str]]:
+    """The answers for a run, and the unfinished papers that are wanted all the same.
 
     What a reviewer has released keeps the answers that he saw; where nobody else is named, he is who approved.
     """
     form, mark = _json(store(job)), looks.released(job) or {}
     reviewer = mark.get("approved_by")
     if not reviewer:
-        return dict(form.get("answers") or {}), bool(form.get("unfinished"))
+        return dict(form.get("answers") or {}), _files(form.get("unfinished"))
     shown = mark.get("shown") or {"papers": _json(job.path / OWN), "unfinished": form.get("unfinished")}
     # what was empty stays so: nobody writes under another's signature
-    return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), bool(shown["unfinished"])
+    return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), _files(shown["unfinished"])
 
 
 def approved(answers: dict[str, Any], reviewer: str, day: str) -> dict[str, Any]:
     """The answers, which name whoever released it where they name nobody."""
     named = {} if app_api.papers.approval(answers) else {"approver": reviewer, "approved": day}
     return {**answers, **named}
+
+
+def _files(noted: Any) -> list[str]:
+    """Papers by their files; earlier versions noted whether all of them are wanted, which each now says for itself."""
+    return list(noted) if isinstance(noted, list) else []
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -87,73 +94,97 @@ def begun(job: jobs.Job, place: Path) -> Future[Any]:
 
 
 def section(job: jobs.Job, place: Path) -> None:
-    """What is still to be written, and the form for it."""
-    documents = begun(job, place).result()
-    waiting = {name: None for paper in documents for name in paper["waiting"]}
+    """The papers, of which one is open at a time: each asks what it lacks, and is saved by itself."""
+    documents, answers = begun(job, place).result(), read(job)[0]
     finished = sum(not paper["waiting"] for paper in documents)
+    asked = {name for paper in documents for name in paper["asks"]}
+    rest = [name for name in app_api.papers.FIELDS if name not in asked]
+    records = {"file": RECORDS, "title": _("Records for catalogues"), "asks": rest, "waiting": []}
+    every = {paper["file"]: paper for paper in [*documents, records]}
+    for paper in every.values():
+        paper["lacks"] = [n for n in paper["asks"] if n in paper["waiting"] or not answers.get(n)]
     many = _("Papers: {finished} of {all} are finished").format(finished=finished, all=len(documents))
-    frame.fold(many, "papers_open", lambda: _papers(job, waiting))
+    frame.fold(many, "papers_open", lambda: _papers(job, every))
 
 
-def _papers(job: jobs.Job, waiting: dict[str, None]) -> None:
-    if waiting:
-        left = _("They go into the zip with what is missing marked.") if read(job)[1] else _("The others stay out.")
-        st.caption(_("Still to be written: {labels}. {left}").format(labels=_left(waiting), left=left))
-    else:
-        st.caption(_("They are in the zip."))
+def _papers(job: jobs.Job, every: dict[str, Any]) -> None:
     st.caption(
-        _("One form for all releases of {dataset}; the PDF has card, report and papers, for whoever signs.").format(
-            dataset=frame.escape(str(job.request()["dataset"]))
-        )
+        _(
+            "Finished ones are in the zip; one that nobody has begun stays out. One answer serves all papers, and all "
+            "releases of {dataset}. The PDF has card, report and papers, for whoever signs."
+        ).format(dataset=frame.escape(str(job.request()["dataset"])))
     )
-    _form(job, waiting)
-
-
-def _left(waiting: Iterable[str]) -> str:
-    """What is still to be written: of the short form by name, of what single papers ask besides how much."""
-    short = [_(app_api.papers.SIGNED[n].label) for n in waiting if n in app_api.papers.SIGNED]
-    more = sum(n not in app_api.papers.SIGNED for n in waiting)
-    return ", ".join(
-        [*short, *([ngettext("{n} answer of single papers", "{n} answers of single papers", more)] if more else [])]
+    file = st.pills(
+        _("Paper"),
+        list(every),
+        key="paper",
+        format_func=lambda f: _named(every[f]),
+        help=_("A tick: finished. Of one that was begun it says how many answers are lacking."),
     )
+    if file is not None:
+        _form(job, every[file])
 
 
-def _form(job: jobs.Job, waiting: dict[str, None]) -> None:
+def _named(paper: dict[str, Any]) -> str:
+    left, title = len(paper["lacks"]), paper["title"].partition(":")[0]
+    if not left:
+        return f":material/check: {title}"
+    return title if left == len(paper["asks"]) else _("{title} ({left} lacking)").format(title=title, left=left)
+
+
+def _form(job: jobs.Job, paper: dict[str, Any]) -> None:
+    """What the paper lacks, with what is known already; and the answers that it has."""
     answers, unfinished = read(job)
-    with st.form("papers", border=False):
-        short, besides = st.tabs([_("In short"), _("What single papers ask besides")])
-        for tab, fields in ((short, app_api.papers.SIGNED), (besides, app_api.papers.MORE)):
-            with tab:
-                for name, field in fields.items():
-                    _ask(name, field, answers.get(name) or "", open=name in waiting)
-        st.checkbox(
-            _("Put papers into the zip too that are not finished"),
-            unfinished,
-            key="papers_unfinished",
-            help=_("What is missing is marked in them."),
-        )
-        if st.form_submit_button(_("Save the papers"), key="save_papers", type="primary", icon=":material/save:"):
-            _save(job)
+    drafts = _known(job)
+    with st.form(f"form_{paper['file']}", border=False):
+        for name in paper["lacks"]:
+            _ask(paper, name, drafts.get(name, ""))
+        if given := [name for name in paper["asks"] if name not in paper["lacks"]]:
+            with st.expander(ngettext("{n} answer that it has", "{n} answers that it has", len(given))):
+                for name in given:
+                    _ask(paper, name, answers.get(name) or "")
+        if paper["waiting"]:
+            st.checkbox(
+                _("Put it into the zip as it is"),
+                paper["file"] in unfinished,
+                key=f"unfinished_{paper['file']}",
+                help=_("What is missing is marked in it."),
+            )
+        if st.form_submit_button(_("Save this paper"), key="save_papers", type="primary", icon=":material/save:"):
+            _save(job, paper)
 
 
-def _ask(name: str, field: Any, value: Any, *, open: bool) -> None:
-    """One question; it says what some paper waits for."""
-    text = value if isinstance(value, str) else ", ".join(value)
-    label = _("{label} (still open)").format(label=_(field.label)) if open else _(field.label)
+def _ask(paper: dict[str, Any], name: str, value: Any) -> None:
+    """One question, with what is wanted and by which paper."""
+    field, text = app_api.papers.FIELDS[name], value if isinstance(value, str) else ", ".join(value)
     ask = st.text_input if name in ONE_LINE else st.text_area
-    ask(label, text, key=f"paper_{name}", help=_(field.wanted))
+    said = _("{wanted} For: {title}.").format(wanted=_(field.wanted), title=paper["title"].partition(":")[0])
+    ask(_(field.label), text, key=f"{paper['file']}_{name}", help=said)
 
 
-def _save(job: jobs.Job) -> None:
+def _known(job: jobs.Job) -> dict[str, str]:
+    """Drafts of answers from what the application knows; they count once somebody saves them."""
+    facts = _json(runs.release(job) / "schema.json")
+    uses = "; ".join(statements.use_sentence(use) for use in facts.get("uses") or ())
+    name = str(job.request().get("label") or job.request()["dataset"])
+    return {
+        "intended_use": _("{uses}; not for statements about single rows.").format(uses=uses) if uses else "",
+        "contact": access.me().name,
+        "name": _("Synthetic rows of {name}").format(name=name.partition(".")[0]),
+        "published": date.today().isoformat(),
+    }
+
+
+def _save(job: jobs.Job, paper: dict[str, Any]) -> None:
     access.allow("write_papers", job.request().get("owner"))
-    given = {n: str(st.session_state.get(f"paper_{n}") or "").strip() for n in app_api.papers.FIELDS}
-    try:
-        answers = app_api.papers.checked(given)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    place = store(job)
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    record = {"answers": answers, "unfinished": bool(st.session_state.get("papers_unfinished")), "by": access.me().name}
-    jobs.write_file(place, json.dumps(record, ensure_ascii=False))
-    st.rerun()
+    held = _json(store(job))
+    given = {n: str(st.session_state.get(f"{paper['file']}_{n}") or "").strip() for n in paper["asks"]}
+    with frame.told():
+        answers = app_api.papers.checked({**(held.get("answers") or {}), **given})
+        wanted = set(_files(held.get("unfinished"))) - {paper["file"]}
+        wanted |= {paper["file"]} if st.session_state.get(f"unfinished_{paper['file']}") else set()
+        place = store(job)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        record = {"answers": answers, "unfinished": sorted(wanted), "by": access.me().name}
+        jobs.write_file(place, json.dumps(record, ensure_ascii=False))
+        st.rerun()

@@ -1,6 +1,7 @@
 """Where prior knowledge was right and where the rows corrected it: released answers only."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import altair as alt
@@ -9,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from app.session import charts, frame, tasks, workers
-from app.session.charts import LABEL
 from synth.app_api import jobs
 from synth.languages import _
 
@@ -86,47 +86,24 @@ def column(one: Any) -> Any:
     parts = {_("known before"): one.known, _("synthetic"): one.made}
     order = np.sort(np.argsort(-np.maximum(one.known, one.made))[:MOST])
     labels = [one.labels[0][i] for i in order]
-    bars = pd.concat(
-        [pd.DataFrame({"value": labels, "of": name, "share": shares[order]}) for name, shares in parts.items()]
+    spread = 2 * one.deviation[order]
+    released = {n: np.maximum(one.released[order] + k * spread, 0) for n, k in (("share", 0), ("low", -1), ("high", 1))}
+    drawn = charts.bars(
+        labels,
+        {n: shares[order] for n, shares in parts.items()},
+        axis=_("share of rows"),
+        colours=(charts.GREY, charts.ORANGE),
     )
-    dots = pd.DataFrame(
-        {
-            "value": labels,
-            "share": np.maximum(one.released[order], 0),
-            "low": np.maximum(one.released[order] - 2 * one.deviation[order], 0),
-            "high": np.maximum(one.released[order] + 2 * one.deviation[order], 0),
-        }
+    base = alt.Chart(pd.DataFrame({"value": labels, **released})).encode(y=alt.Y("value:N", sort=labels))
+    noise = base.mark_rule(color=charts.GREEN, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    answer = base.mark_point(filled=True, color=charts.GREEN, size=60, opacity=1).encode(
+        x="share:Q",
+        tooltip=[alt.Tooltip("value:N", title=_("value")), alt.Tooltip("share:Q", title=_("answer"), format=".1%")],
     )
-    y = alt.Y("value:N", title=None, sort=labels, axis=alt.Axis(labelLimit=LABEL))
-    x = alt.X("share:Q", title=_("share of rows"), axis=alt.Axis(format="~%", tickCount=6))
-    scale = alt.Scale(domain=list(parts), range=["#8793a6", "#e0762f"])
-    drawn = (
-        alt.Chart(bars)
-        .mark_bar(opacity=0.75)
-        .encode(
-            x=x,
-            y=y,
-            yOffset=alt.YOffset("of:N", sort=list(parts)),
-            color=alt.Color("of:N", scale=scale, legend=alt.Legend(title=None, orient="top", direction="horizontal")),
-            tooltip=[
-                alt.Tooltip("value:N", title=_("value")),
-                alt.Tooltip("of:N", title=_("table")),
-                alt.Tooltip("share:Q", title=_("share"), format=".1%"),
-            ],
-        )
-    )
-    base = alt.Chart(dots).encode(y=y)
-    noise = base.mark_rule(color="#2a9d8f", strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    answer = base.mark_point(filled=True, color="#2a9d8f", size=60, opacity=1).encode(
-        x="share:Q", tooltip=[alt.Tooltip("value:N", title=_("value")), alt.Tooltip("share:Q", format=".1%")]
-    )
+    below = _("dots: the noisy answers, with two deviations of noise and chance")
     return alt.layer(drawn, noise, answer).properties(
         height=30 * len(labels) + 90,
-        title=alt.TitleParams(
-            one.columns[0],
-            subtitle=_("dots: the noisy answers, with two deviations of noise and chance"),
-            anchor="start",
-        ),
+        title=charts.headed(one.columns[0], below=below),
         description=_("{columns}: known before, the noisy answers, and the synthetic table. {off:.1f} % apart.").format(
             columns=one.columns[0], off=100 * one.off
         ),
@@ -135,43 +112,13 @@ def column(one: Any) -> Any:
 
 def pair(one: Any) -> Any:
     """By how much the answers of a pair depart from what was known, cell by cell."""
-    gap = one.released - one.known
-    rows, columns = one.labels
-    cells = pd.DataFrame(
-        {
-            "row": np.repeat(rows, len(columns)),
-            "column": np.tile(columns, len(rows)),
-            "gap": gap.ravel(),
-            "known": one.known.ravel(),
-            "released": one.released.ravel(),
-            "made": one.made.ravel(),
-        }
-    )
+    gap, (rows, columns) = one.released - one.known, one.labels
     most = max(float(np.abs(gap).max()), 1e-6)
-    scale = alt.Scale(domain=[-most, 0, most], range=[charts.COLD, charts.ZERO, charts.WARM])
-    legend = alt.Legend(orient="top", format="+.1%", gradientLength=160, direction="horizontal")
-    labels = {
-        "gap": _("answer minus known"),
-        "known": _("known before"),
-        "released": _("answer"),
-        "made": _("synthetic"),
-    }
-    return (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "column:N", title=one.columns[1], sort=list(columns), axis=alt.Axis(labelAngle=-45, labelLimit=110)
-            ),
-            y=alt.Y("row:N", title=one.columns[0], sort=list(rows), axis=alt.Axis(labelLimit=110)),
-            color=alt.Color("gap:Q", title=_("answer minus known"), scale=scale, legend=legend),
-            tooltip=["row:N", "column:N", *(alt.Tooltip(f"{n}:Q", title=t, format=".2%") for n, t in labels.items())],
-        )
-        .properties(
-            height=24 * len(rows) + 220,
-            title=alt.TitleParams(_("What the answers say beyond what was known"), anchor="start"),
-            description=_(
-                "{columns}: the noisy answers minus what was known, at most {most:.1f} % of rows in a cell."
-            ).format(columns=", ".join(one.columns), most=100 * most),
-        )
+    shown = SimpleNamespace(rows=rows, columns=columns, values=gap, top=most)
+    told = _("answer minus known")
+    return charts.heat(shown, colour=told, names=one.columns, signed=True, format="+.1%", high=24).properties(
+        title=charts.headed(_("What the answers say beyond what was known"), below=""),
+        description=_(
+            "{columns}: the noisy answers minus what was known, at most {most:.1f} % of rows in a cell."
+        ).format(columns=", ".join(one.columns), most=100 * most),
     )

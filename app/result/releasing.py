@@ -4,7 +4,7 @@ What holds for one result holds for each of several that leave together; noisy c
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,21 @@ def state_choice(job: jobs.Job, how: str) -> None:
     """Records how its owner says that a run was chosen. Errors: UsageError."""
     who = access.allow("state_choice", job.request().get("owner"))
     looks.choose(job, how, by=who.name)
+
+
+def ask_choice(job: jobs.Job, key: str, ways: Iterable[str]) -> None:
+    """How this run was chosen, asked with a record of the answer. ``key``: what the fields' keys end in."""
+    how = st.radio(
+        _("This run was chosen"),
+        list(ways),
+        key=f"how{key}",
+        index=None,
+        format_func=words.CHOSEN.__getitem__,
+        help=_("Your answer is recorded with your name and goes into the bundle."),
+    )
+    if st.button(_("Record this answer"), key=f"choose{key}", disabled=how is None) and how is not None:
+        state_choice(job, how)
+        st.rerun()
 
 
 def asked(job: jobs.Job) -> str | None:

@@ -27,9 +27,7 @@ def section(job: jobs.Job, release: Path) -> None:
         for left in latest.path.glob(f"{HELD_OUT}*"):
             left.unlink(missing_ok=True)  # of a report that was ended before it could read them
     if latest is not None and not latest.status().final:
-        follow(
-            str(latest.path), _ended, about=_("Writes the full report. It spends nothing, and you may leave this page.")
-        )
+        follow(str(latest.path), about=_("Writes the full report. It spends nothing, and you may leave this page."))
     elif page.exists():
         access.offer(
             _("Download the full report (steward only)"),
@@ -113,10 +111,6 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = Non
             raise
     jobs.looks.look(job, by=who.name)
     return runs.queued(report)
-
-
-def _ended(job: jobs.Job, status: jobs.Status) -> None:
-    """Nothing: the page that is drawn next shows what came of it."""
 
 
 def _latest(job: jobs.Job) -> jobs.Job | None:

@@ -1,9 +1,11 @@
-"""What the ledger says to whom, a dataset's cap, and its total privacy loss under several ways of adding up."""
+"""What the ledger says to whom, a dataset's budget, and the choice of a cap."""
+
+from dataclasses import dataclass
 
 import streamlit as st
 
 import synth
-from app.session import access, charts, frame, tasks, workers
+from app.session import access
 from synth.app_api import jobs
 from synth.languages import Texts, _
 
@@ -33,9 +35,42 @@ PROPOSED = 3.0
 KINDS = Texts({"cap": "Cap it", "none": "No cap"})
 
 
-def decided(name: str) -> bool:
-    """Whether somebody chose: in the ledger, or in the file of roles."""
-    return access.rules().budget(name) is not None or synth.Ledger().policy(name) is not None
+@dataclass(frozen=True)
+class Budget:
+    """What is known of a dataset's budget; without a cap nothing is left of it."""
+
+    name: str
+    epsilon: float  # spent
+    runs: int
+    cap: float | None
+    left: float | None
+    left_delta: float | None
+    reserve: float | None  # left of what is kept for questions
+    decided: bool  # somebody chose: in the ledger, or in the file of roles
+    by_rules: bool  # the cap is that of the file of roles
+    actor: str = ""  # who chose it
+
+
+def of(name: str) -> Budget:
+    """The budget of a dataset, by the ledger and the file of roles. Errors: InputError."""
+    total = next(iter(synth.Ledger().summary(name)), None) if name else None
+    rules, policy = access.rules().budget(name), total.policy if total else None
+    epsilon, delta, count = (total.epsilon, total.delta, total.runs) if total else (0.0, 0.0, 0)
+    if rules is not None and policy is None:  # written with the first run, not for every name that is typed
+        left = max(rules[0] - epsilon, 0.0), max(rules[1] - delta, 0.0)
+        return Budget(name, epsilon, count, rules[0], *left, None, decided=True, by_rules=True)
+    return Budget(
+        name,
+        epsilon,
+        count,
+        policy.max_epsilon if policy else None,
+        total.remaining_epsilon if total else None,
+        total.remaining_delta if total else None,
+        total.remaining_reserve if total else None,
+        decided=policy is not None or rules is not None,
+        by_rules=rules is not None,
+        actor=(policy.actor or "") if policy else "",
+    )
 
 
 def may_set(name: str) -> bool:
@@ -56,7 +91,7 @@ def put(name: str, cap: float | None, *, approved_by: str | None = None) -> None
 
 def first(name: str) -> None:
     """Errors: UsageError before the first spend on a dataset whose cap nobody has chosen."""
-    if not decided(name):
+    if not of(name).decided:
         raise synth.UsageError(
             _("{name} has no cap yet, nor the decision to have none; choose on the page Privacy and accuracy").format(
                 name=name
@@ -92,72 +127,3 @@ def ask(key: str, *, spent: float = 0.0) -> float | None:
             help=_("3 is proposed: three runs at epsilon 1, for example."),
         )
     )
-
-
-def words(cap: float | None) -> str:
-    """The choice as a sentence's part."""
-    return _("no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)
-
-
-WAYS = Texts(
-    {
-        "basic": "sum (what the cap counts)",
-        "advanced": "advanced composition",
-        "zcdp": "zero-concentrated DP",
-        "rdp": "Rényi DP",
-        "exact": "exact",
-    }
-)  # in the order shown
-
-
-ASKED = "composition of"
-PATIENCE = 600.0  # seconds that adding up may take
-
-
-def _remember(name: str) -> None:
-    st.session_state[ASKED] = name
-
-
-def composition(names: list[str]) -> None:
-    """A chart for one dataset, worked out when asked for."""
-    with st.expander(_("What all runs on a dataset cost together")):
-        st.caption(
-            _(
-                "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
-                "plain sum, which is valid even if later runs were chosen after seeing earlier results. The "
-                "others hold for runs that were planned beforehand; the smallest is the best bound; methods made "
-                "for many runs are coarse for a few."
-            ),
-            help=_(
-                "In the terms of the field: composition theorems. “Exact” follows all noise together through the "
-                "privacy profile."
-            ),
-        )
-        name = st.selectbox(_("Dataset"), names, key="composed", help=_("The dataset whose runs are added up."))
-        # remembered, so that a page drawn again meanwhile (a run that ends, say) does not lose what was asked
-        st.button(_("Work it out"), key="compose", icon=":material/functions:", on_click=_remember, args=(name,))
-        if st.session_state.get(ASKED) != name:
-            return
-        access.allow("compose")
-        if not datasets_seen([name]):
-            raise synth.UsageError(_("{name}: no dataset of yours; choose one of the list").format(name=name))
-        with st.spinner(_("Adding up")):
-            totals = _totals(name)
-        if not totals:
-            st.info(_("Nothing was spent on this dataset yet."), icon=":material/info:")
-            return
-        st.altair_chart(charts.composition(totals), key="composition")
-        least = min(totals, key=lambda k: totals[k])
-        st.markdown(
-            _(
-                "All runs on {name} together: epsilon **{totals:.4g}** as the cap counts, **{totals2:.4g}** if "
-                "all were planned beforehand."
-            ).format(name=frame.escape(name), totals=totals[WAYS["basic"]], totals2=totals[least])
-        )
-        st.caption("; ".join(_("{k}: epsilon {v:.4g}").format(k=frame.escape(k), v=v) for k, v in totals.items()))
-
-
-def _totals(name: str) -> dict[str, float]:
-    """Total epsilon by way of adding up; the sum and the exact figure where the others are not offered."""
-    totals = workers.ask(tasks.composition, name, seconds=PATIENCE)
-    return {WAYS[k]: totals[k] for k in WAYS if k in totals}

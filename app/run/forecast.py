@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 import synth
+from app.run import caps
 from app.session import access, charts, frame, tasks, words, workers
-from app.session.state import JOINED, Wizard, dataset, facts_of, joined_method, linked, together, wizard
+from app.session.state import JOINED, Wizard, dataset, facts_of, joined_method, linked, together
 from synth import app_api
 from synth.languages import Texts, _, phrase
 
@@ -27,40 +28,11 @@ def methods(*, tree: bool = False) -> list[dict[str, Any]]:
     return list(workers.ask(tasks.methods, seconds=120.0, tree=tree))
 
 
-def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
-    """The forecast of the run that the wizard describes, under way or known, and where it is ``drawn`` the curve of
-    noise. Public facts only. Errors: UsageError, InputError.
-    """
-    return [_forecast(w), *([_curve(w)] if drawn else [])]
-
-
-def planned(w: Wizard, *, method: str | None = None) -> Any:
-    """The plan of the run that the wizard describes; None where the method's forecast takes too long.
+def begun(w: Wizard, *, method: str | None = None, curve: bool = False) -> Plans:
+    """The forecast of the run that the wizard describes, or of its ``curve`` over epsilon, under way or known.
 
     Public facts only. Errors: UsageError, InputError.
     """
-    result = _forecast(w, method).result()
-    return result[0] if result else None
-
-
-def curve(w: Wizard, plan: Any) -> list[Any]:
-    """Forecasts of the chosen method over ``CURVE``, as many as time allows, and ``plan``; by epsilon.
-
-    Errors: UsageError, InputError.
-    """
-    result = _curve(w, plan.method).result() or []
-    return sorted({p.epsilon: p for p in [*result, plan]}.values(), key=lambda p: p.epsilon)
-
-
-def _forecast(w: Wizard, method: str | None = None) -> Plans:
-    return _plans(w, method, (w.epsilon,), PATIENCE)
-
-
-def _curve(w: Wizard, method: str | None = None) -> Plans:
-    return _plans(w, method, ASKED_FIRST, CURVE_SECONDS)
-
-
-def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: float) -> Plans:
     who, (facts, problem) = access.allow("forecast").name, facts_of(w)
     if facts is None:
         raise synth.InputError(problem)
@@ -70,8 +42,16 @@ def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: f
         "method": method or (joined_method(w) if together(w) else w.method),
         "relation": w.relation,
         "options": w.options if method in (None, w.method) and not together(w) else {},
+        "within": CURVE_SECONDS if curve else PATIENCE,
     }
-    return workers.begun(who, tasks.forecasts, facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
+    epsilons = ASKED_FIRST if curve else (w.epsilon,)
+    return workers.begun(who, tasks.forecasts, facts.to_json(), epsilons, seconds=PATIENCE, **asked)
+
+
+def planned(w: Wizard) -> Any:
+    """The plan of that run; None where the method's forecast takes too long. Errors: UsageError, InputError."""
+    result = begun(w).result()
+    return result[0] if result else None
 
 
 def timed(method: str) -> bool:
@@ -80,32 +60,19 @@ def timed(method: str) -> bool:
     return reads <= {"counts", "public counts", "search"}
 
 
-def seconds(plan: Any) -> float:
-    """How long the run takes from its button to its end, on a computer that does nothing else meanwhile."""
-    return float(plan.seconds) + ROUND_IT
-
-
-def budget(w: Wizard) -> Any:
-    """The dataset's totals in the ledger; None where it has neither a spend nor a cap."""
-    result = synth.Ledger().summary(dataset(w))
-    return result[0] if result else None
-
-
 def short_by(w: Wizard) -> str:
     """Why the dataset's cap does not allow the run, in words; empty when it does as far as one can see."""
-    total = budget(w)
-    if total is None or total.remaining_epsilon is None:
-        return ""
-    if w.epsilon > total.remaining_epsilon:
+    budget = caps.of(dataset(w))
+    if budget.left is not None and w.epsilon > budget.left:
         return _(
             "The cap on this dataset leaves epsilon {remaining_epsilon:g}, and this run asks for "
             "{epsilon:g}. Lower epsilon, or have the cap raised by whoever set it."
-        ).format(remaining_epsilon=total.remaining_epsilon, epsilon=w.epsilon)
-    if total.remaining_delta is not None and w.delta > total.remaining_delta:
+        ).format(remaining_epsilon=budget.left, epsilon=w.epsilon)
+    if budget.left_delta is not None and w.delta > budget.left_delta:
         return _(
             "The cap on this dataset leaves delta {remaining_delta}, and this run asks for {delta}. Choose a "
             "smaller delta."
-        ).format(remaining_delta=words.small(total.remaining_delta), delta=words.small(w.delta))
+        ).format(remaining_delta=words.small(budget.left_delta), delta=words.small(w.delta))
     return ""
 
 
@@ -136,40 +103,35 @@ def joined_head(w: Wizard) -> None:
         JOINED,
         index=JOINED.index(joined_method(w)),
         key="joined_method",
-        format_func=lambda n: _(JOINED_METHODS[n]),
+        format_func=JOINED_METHODS.__getitem__,
         help=_("Both for the same price. Relations that noise hides are none in either."),
     )
-    if joined_method(w) != JOINED[0]:
-        st.subheader(_("What to expect"), anchor=False)
-        return
-    if linked(w):
+    if w.method == JOINED[0]:
         st.markdown(
             _(
                 "**mixture** counts single columns, pairs of them, numbers of rows of one person and rows of one "
                 "person with each other, and fits one model to all."
             )
+            if linked(w)
+            else _(
+                "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of "
+                "one parent with each other, and fits one model to all."
+            )
         )
-        st.subheader(_("What to expect"), anchor=False)
-        return
-    st.markdown(
-        _(
-            "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of one "
-            "parent with each other, and fits one model to all."
-        )
+
+
+def joined_shown(w: Wizard, plan: Any) -> None:
+    """What to expect of rows that belong together: how far noise alone is off, the root first."""
+    order = list(dict.fromkeys(a.table for a in plan.steps))
+    lines = sorted(plan.steps, key=lambda a: order.index(a.table))
+    st.table(
+        {
+            _("Table"): [frame.escape(a.table) for a in lines],
+            _("Asked"): [frame.escape(a.purpose) for a in lines],
+            _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
+        },
+        hide_index=True,
     )
-    st.subheader(_("What to expect"), anchor=False)
-
-
-def joined_shown(w: Wizard) -> None:
-    """What to expect, once it is known. Errors: UsageError, InputError."""
-    plan = planned(w)
-    if plan is None:
-        st.info(
-            _("The forecast takes too long here. The run can be made all the same; nothing was spent."),
-            icon=":material/hourglass_empty:",
-        )
-        return
-    st.table(_errors(plan), hide_index=True)
     st.caption(
         _(
             "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
@@ -191,31 +153,6 @@ def joined_shown(w: Wizard) -> None:
         )
 
 
-def _errors(plan: Any) -> dict[str, list[str]]:
-    """A line for each table and what is asked of it, the root first."""
-    order = list(dict.fromkeys(a.table for a in plan.steps))
-    lines = sorted(plan.steps, key=lambda a: order.index(a.table))
-    return {
-        _("Table"): [frame.escape(a.table) for a in lines],
-        _("Asked"): [frame.escape(a.purpose) for a in lines],
-        _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
-    }
-
-
-def joined_stages(plan: Any) -> dict[str, list[str]]:
-    """What the spend asks for, a line for each table and kind."""
-    return {
-        _("Asks for"): [frame.escape(f"{a.table}: {a.purpose}") for a in plan.steps],
-        _("Tables"): [f"{a.tables:,}" for a in plan.steps],
-        _("Cells"): [f"{a.cells:,}" for a in plan.steps],
-        _("Noise"): [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.steps],
-    }
-
-
-def _span(least: str, most: str) -> str:
-    return least if least == most else _("{least} to {most}").format(least=least, most=most)
-
-
 STOPS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
 
@@ -235,33 +172,12 @@ def reach(w: Wizard) -> Callable[[], None]:
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
     result = app_api.expected(facts, epsilons=sorted({*STOPS, w.epsilon}), **asked)
     here = next(f for f in result if f.epsilon == w.epsilon)
-    _figures(here)
-    st.info(
-        frame.escape(phrase(app_api.expected_advice(facts, epsilon=w.epsilon, **asked))), icon=":material/lightbulb:"
-    )
-    place = st.container()
-
-    def draw() -> None:
-        place.vega_lite_chart(_reach_curve(tuple(result), here), key="curve")
-        place.caption(_origin(here, changed=bool(w.options)), help=_(ORIGIN))
-
-    return draw
-
-
-@lru_cache(maxsize=64)
-def _reach_curve(result: tuple[Any, ...], here: Any) -> dict[str, Any]:
-    """The curve as it is sent: making it takes longer than the rest of the page."""
-    return dict(charts.reach(list(result), here).to_dict())
-
-
-def _figures(here: Any) -> None:
-    ranges = [(_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)]
     with st.container(horizontal=True):
-        for label, reported in ranges:
+        for label, reported in ((_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)):
             if reported is not None:
                 st.metric(
                     label,
-                    f"{words.share(reported.likely)}",
+                    words.share(reported.likely),
                     border=True,
                     width=250,
                     delta=phrase(reported.in_words),
@@ -273,40 +189,45 @@ def _figures(here: Any) -> None:
                         "comparison will show."
                     ),
                 )
-
-
-def _origin(here: Any, *, changed: bool) -> str:
-    about = app_api.expected_from()
+    advice = app_api.expected_advice(facts, epsilon=w.epsilon, **asked)
+    st.info(frame.escape(phrase(advice)), icon=":material/lightbulb:")
+    about, place = app_api.expected_from(), st.container()
     said = _("Measured, not promised: {runs} runs on {number} public tables.").format(
         runs=about["runs"], number=len(about["tables"])
     )
     if here.beyond:
         said += _(" Your run lies outside them: it has {beyond}.").format(beyond=here.beyond)
-    if changed:
+    if w.options:
         said += _(" It is that of the usual options; you changed some.")
-    return said
+
+    def draw() -> None:
+        place.vega_lite_chart(_reach_curve(tuple(result), here), key="curve")
+        place.caption(said, help=_(ORIGIN))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def _reach_curve(result: tuple[Any, ...], here: Any) -> dict[str, Any]:
+    """The curve as it is sent: making it takes longer than the rest of the page."""
+    return dict(charts.reach(list(result), here).to_dict())
 
 
 WANTED = 5.0  # percent of the rows in the wrong place
 
 
-def uses_later(place: Any) -> None:
-    """What needs a forecast, at a place above: drawn last, since it takes seconds."""
-    w = wizard()
+def uses_later(w: Wizard, place: Any) -> None:
+    """What each named use gets, at a place above: drawn last, since it takes seconds."""
     known = facts_of(w)[0]
     if known is None or not known.uses or not w.rows:
         return
-    try:
-        wanted = begun(w, drawn=True)
-    except synth.SynthError as error:
-        with place:
-            frame.tell(error)
-        return
-    workers.then(wanted, place, lambda: _uses_shown(w), about=_("Working out what each use gets"))
+    with place, frame.told():
+        wanted = [begun(w), begun(w, curve=True)]
+        workers.then(wanted, place, lambda: _uses_shown(*wanted), about=_("Working out what each use gets"))
 
 
-def _uses_shown(w: Wizard) -> None:
-    plan = planned(w)
+def _uses_shown(known: Plans, curve: Plans) -> None:
+    plan = (known.result() or [None])[0]
     if plan is None or not plan.uses:
         st.info(_("The forecast takes too long here. The run can be made all the same."), icon=":material/info:")
         return
@@ -323,18 +244,16 @@ def _uses_shown(w: Wizard) -> None:
             "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
         ),
     )
-    plans = curve(w, plan)
+    plans = sorted({p.epsilon: p for p in [*(curve.result() or []), plan]}.values(), key=lambda p: p.epsilon)
     for i, use in enumerate(plan.uses):
         least = least_epsilon([(p.epsilon, p.uses[i].error) for p in plans], most / 100)
-        if least is None:
-            st.caption(_("{use}: no epsilon up to 10 is enough").format(use=frame.escape(use.use)))
-            continue
-        cells = next((p.uses[i].cells for p in plans if p.epsilon >= least), use.cells)
-        st.caption(
-            _("{use}: epsilon {least:.2g} is enough, for tables of about {cells:,.0f} cells").format(
-                use=frame.escape(use.use), least=least, cells=cells
+        said = _("{use}: no epsilon up to 10 is enough").format(use=use.use)
+        if least is not None:
+            cells = next((p.uses[i].cells for p in plans if p.epsilon >= least), use.cells)
+            said = _("{use}: epsilon {least:.2g} is enough, for tables of about {cells:,.0f} cells").format(
+                use=use.use, least=least, cells=cells
             )
-        )
+        st.caption(frame.escape(said))
 
 
 def use_in_words(use: Any) -> str:

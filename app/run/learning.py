@@ -7,7 +7,6 @@ import streamlit as st
 
 import synth
 from app.run import caps, runs
-from app.run.forecast import budget
 from app.run.runs import follow
 from app.session import access, frame, tasks, words, workers
 from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
@@ -230,14 +229,13 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
 
 def _cap(w: Wizard) -> tuple[bool, float | None]:
     """What the cap leaves; before the first spend the choice of one: whether it is asked for, and what was chosen."""
-    name = dataset(w)
-    if name and not caps.decided(name) and caps.may_set(name):
+    budget = caps.of(dataset(w))
+    if budget.name and not budget.decided and caps.may_set(budget.name):
         return True, caps.ask("learn_cap")
-    left_over = getattr(budget(w) if name else None, "remaining_epsilon", None)
     st.caption(
         _("It was decided that this dataset has no cap.")
-        if left_over is None
-        else _("The cap on this dataset leaves epsilon {left_over:g}.").format(left_over=left_over)
+        if budget.left is None
+        else _("The cap on this dataset leaves epsilon {left_over:g}.").format(left_over=budget.left)
     )
     return False, None
 

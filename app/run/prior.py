@@ -3,20 +3,17 @@
 import json
 import shutil
 import zipfile
-from collections.abc import Callable
 from concurrent.futures import Future
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import pandas as pd
 import streamlit as st
 
 import synth
-from app.session import access, frame, tasks, workers
+from app.session import access, charts, frame, tasks, workers
 from app.session.state import Wizard, dataset, facts_of, together, view, wizard
-from app.table import checklist, intake, stored
+from app.table import intake, stored
 from synth.app_api import jobs
 from synth.languages import Texts, _, ngettext, phrase
 
@@ -28,19 +25,16 @@ PREVIEW = "preview"  # folder of the preview, beside the note of the table
 Known = dict[str, str]  # path; name, as the page shows it; why it is public; who vouches
 
 
-def reasons(w: Wizard) -> tuple[str, ...]:
-    """Of each prior why it is public, and who vouches, as it stands on the card."""
-    return tuple(f"{k['why']}; vouched for by {k['who']}" if k["who"] else k["why"] for k in w.priors)
-
-
 def asked(w: Wizard) -> dict[str, Any]:
-    """The options of a request about priors; nothing without any. Errors: UsageError for another's."""
+    """The options of a request about priors, with why each is public and who vouches, as it stands on the card;
+    nothing without any. Errors: UsageError for another's."""
     if together(w) or not w.priors:
         return {}
     for one in w.priors:
         if not _open_to_visitor(w, Path(one["path"])):
             raise synth.UsageError(_("{name}: it is somebody else's, or gone; take it out").format(name=one["name"]))
-    return {"prior": tuple(one["path"] for one in w.priors), "prior_reason": reasons(w)}
+    reasons = tuple(f"{k['why']}; vouched for by {k['who']}" if k["who"] else k["why"] for k in w.priors)
+    return {"prior": tuple(one["path"] for one in w.priors), "prior_reason": reasons}
 
 
 def barred(w: Wizard) -> str:
@@ -52,7 +46,7 @@ def barred(w: Wizard) -> str:
     ).format(method=w.method)
 
 
-def add_file(w: Wizard, upload: Any, *, why: str, who: str) -> None:
+def add_file(w: Wizard, upload: Any, *, why: str = "", who: str = "") -> None:
     """An uploaded public table, or a release as zip. Errors: UsageError, InputError; then nothing is kept."""
     access.allow("add_prior")
     place = _room(w)
@@ -60,19 +54,20 @@ def add_file(w: Wizard, upload: Any, *, why: str, who: str) -> None:
         retained = stored.keep(upload, upload.name, place)
         if retained.suffix == ".zip":
             _unpacked(retained, place)
-            _take(w, place, upload.name, why="", who="")
-        else:
-            _take(w, retained, upload.name, why=why, who=who)
+            retained, why, who = place, "", ""
+        _take(w, retained, upload.name, why=why, who=who)
     except synth.SynthError:
         shutil.rmtree(place, ignore_errors=True)
         raise
+    finally:
+        intake.forget(upload)
 
 
 def add_run(w: Wizard, path: str) -> None:
     """A release that was made here, of one's own. Errors: UsageError, InputError."""
     access.allow("add_prior")
     job = access.job("watch", path)
-    _take(w, release_place(job), release_named(job), why="", who="")
+    _take(w, release_place(job), release_named(job))
 
 
 def add_place(w: Wizard, path: str, *, why: str, who: str) -> None:
@@ -83,8 +78,8 @@ def add_place(w: Wizard, path: str, *, why: str, who: str) -> None:
         access.allow("read_path")
     if not chosen.exists():
         raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=chosen.name))
-    released = (chosen / CARD).is_file()
-    _take(w, chosen, chosen.name, why="" if released else why, who="" if released else who)
+    said = {} if (chosen / CARD).is_file() else {"why": why, "who": who}
+    _take(w, chosen, chosen.name, **said)
 
 
 def drop(w: Wizard, at: int) -> None:
@@ -134,17 +129,11 @@ def worth_of(w: Wizard) -> Future[Any] | None:
     result, _problem = facts_of(w)
     if result is None or not w.priors or together(w) or not w.rows or barred(w):
         return None
-    who, about, stops = access.allow("forecast").name, asked(w), _around(w.epsilon)
-    asked_for = {**about, "rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}
-    key = ("prior_worth", who, result.to_json(), json.dumps(asked_for))
-
-    def work_out() -> Any:
-        try:
-            return workers.ask(tasks.prior_worth, result.to_json(), seconds=PATIENCE, **asked_for)
-        except workers.TooLongError:
-            return None
-
-    return workers.once(key, work_out)
+    below, above = [s for s in STOPS if s <= w.epsilon], [s for s in STOPS if s >= w.epsilon]
+    stops = sorted({below[-1] if below else above[0], above[0] if above else below[-1]})
+    about = asked(w) | {"rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}
+    who = access.allow("forecast").name
+    return workers.begun(who, tasks.prior_worth, result.to_json(), seconds=PATIENCE, **about)
 
 
 def preview(w: Wizard) -> Future[Any]:
@@ -154,32 +143,17 @@ def preview(w: Wizard) -> Future[Any]:
         raise synth.InputError(problem)
     assert w.place is not None
     out = w.place / PREVIEW
-    asked_for = {
-        **asked(w),
-        "rows": w.rows,
-        "epsilon": w.epsilon,
-        "delta": w.delta,
-        "relation": w.relation,
-        "method": w.method,
-        "options": w.options,
-    }
-    key = ("preview", who, results.to_json(), json.dumps(asked_for))
+    chosen = {n: getattr(w, n) for n in ("rows", "epsilon", "delta", "relation", "method", "options")} | asked(w)
 
     def make() -> Any:
         shutil.rmtree(out, ignore_errors=True)
         late = _("the preview takes too long here; use `synth preview`")
-        return workers.ask(tasks.previewed, results.to_json(), str(out), seconds=PATIENCE, late=late, **asked_for)
+        return workers.ask(tasks.previewed, results.to_json(), str(out), seconds=PATIENCE, late=late, **chosen)
 
-    return workers.once(key, make)
-
-
-def _around(epsilon: float) -> list[float]:
-    """The stops next to an epsilon; one where it stands on it, or beyond an end."""
-    below, above = [s for s in STOPS if s <= epsilon], [s for s in STOPS if s >= epsilon]
-    return sorted({below[-1] if below else above[0], above[0] if above else below[-1]})
+    return workers.once(("preview", who, results.to_json(), json.dumps(chosen)), make)
 
 
-def _take(w: Wizard, path: Path, name: str, *, why: str, who: str) -> None:
+def _take(w: Wizard, path: Path, name: str, *, why: str = "", who: str = "") -> None:
     if any(one["path"] == str(path) for one in w.priors):
         raise synth.UsageError(_("{name}: it is among them already").format(name=name))
     w.priors = [*w.priors, {"path": str(path), "name": name, "why": why.strip(), "who": who.strip()}]
@@ -242,23 +216,11 @@ SHOWN = 12  # names of columns in a line
 
 
 def section() -> None:
-    """What is named so far, each with what it covers; of a table that stands alone."""
-    w = wizard()
-    if w.priors and not together(w) and w.place is not None:
-        checklist.here("public", _("Is there something public like it?"))
-        _named(w)
-
-
-def more() -> None:
-    """A form for one more."""
-    w = wizard()
-    if not together(w) and w.place is not None:
-        frame.fold(_("Name something public (optional)"), "known_open", lambda: _form(w))
-
-
-def _named(w: Wizard) -> None:
-    """A box for each, with the way to take it out."""
-    boxes = []
+    """What is named so far, each with what it covers and the way to take it out; of a table that stands alone."""
+    w, boxes = wizard(), []
+    if not w.priors or together(w) or w.place is None:
+        return
+    st.subheader(_("Is there something public like it?"), anchor="public")
     for i, one in enumerate(w.priors):
         with st.container(border=True):
             left, right = st.columns([5, 1], vertical_alignment="center")
@@ -276,22 +238,26 @@ def _named(w: Wizard) -> None:
             "rows. Each stands on the card, with its hash."
         )
     )
-    try:
+    with frame.told():
         looks = looked(w)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    if looks is None:
-        st.caption(_("What they cover is shown once the description is complete."))
-        return
-    wanted = looks
+        if looks is None:
+            st.caption(_("What they cover is shown once the description is complete."))
+            return
+        wanted = looks
 
-    def show() -> None:
-        for box, look in zip(boxes, wanted.result(), strict=True):
-            with box:
-                _look(look)
+        def show() -> None:
+            for box, look in zip(boxes, wanted.result(), strict=True):
+                with box:
+                    _look(look)
 
-    workers.then([wanted], st.container(), show, about=_("Looking at what they cover"))
+        workers.then([wanted], st.container(), show, about=_("Looking at what they cover"))
+
+
+def more() -> None:
+    """A form for one more."""
+    w = wizard()
+    if not together(w) and w.place is not None:
+        frame.fold(_("Name something public (optional)"), "known_open", lambda: _form(w))
 
 
 def _look(look: Any) -> None:
@@ -346,116 +312,89 @@ def _form(w: Wizard) -> None:
                 "release tells much of what noise hides, and costs no budget."
             )
         )
-    runs, places = own_releases(w), stored.mounted()
-    alone = access.me().alone
-    kinds = ["file", *(["run"] if runs else []), *(["place"] if places or alone else [])]
+    runs, places, alone = own_releases(w), stored.mounted(), access.me().alone
     kind = st.radio(
         _("What is it?"),
-        kinds,
+        ["file", *(["run"] if runs else []), *(["place"] if places or alone else [])],
         key="prior_kind",
         format_func=KINDS.__getitem__,
         horizontal=True,
         help=_("A table with the same columns, or some of them, or an earlier release of this program."),
     )
-    add = {"file": _file, "run": lambda w: _run(w, runs), "place": lambda w: _place(w, places)}[kind](w)
+    chosen: Any = None
+    if kind == "run":
+        chosen = st.selectbox(
+            _("Which release"),
+            runs,
+            key="prior_run",
+            format_func=release_named,
+            help=_("Of the same dataset first. Whoever is in both tables has both epsilons; the ledger adds them up."),
+        )
+    elif kind == "file":
+        chosen = st.file_uploader(
+            _("Public table (CSV, Parquet or Excel), or a release (.zip)"),
+            type=FILES,
+            key=f"prior_file_{w.uploads}",
+            help=_("Its columns are read as this description says; others are left out. Rows may be few."),
+        )
+    else:
+        if places:
+            chosen = st.selectbox(
+                _("File"),
+                places,
+                index=None,
+                key="prior_place",
+                placeholder=_("Choose a table"),
+                format_func=lambda p: p.name,
+                help=_("Tables in the folders that this installation offers."),
+            )
+        if alone:
+            typed = st.text_input(
+                _("Path"),
+                key="prior_path",
+                placeholder="/data/older.csv",
+                help=_("The full path of a public table, or of a release's folder, on this computer."),
+            )
+            chosen = typed.strip() or chosen
+    why, who, released = "", "", kind == "run"
+    if kind == "file" and chosen is not None and chosen.name.lower().endswith(".zip"):
+        released = True
+        st.caption(_("A release needs no reason: its own card says what it guarantees."))
+    if not released:
+        left, right = st.columns(2)
+        why = left.text_input(
+            _("Why is it public?"),
+            key=f"prior_why_{w.edition}",
+            placeholder=_("published by the office in 2024, with a link"),
+            help=_("It goes onto the card, for everybody to read."),
+        ).strip()
+        who = right.text_input(
+            _("Who vouches for it?"),
+            value=access.me().name,
+            key=f"prior_who_{w.edition}",
+            help=_("A person or an office. Whoever vouches says that it was not made from the private rows."),
+        ).strip()
     if st.button(
         _("Use it as prior knowledge"),
         key="add_prior",
-        disabled=add is None,
+        disabled=chosen is None or not (released or (why and who)),
         icon=":material/library_add:",
         help=_("Nothing is spent, and the private table is not read."),
     ):
-        assert add is not None
-        try:
-            add()
-        except synth.SynthError as error:
-            frame.tell(error)
-            return
-        w.edition += 1
-        st.rerun()
-
-
-def _file(w: Wizard) -> Callable[[], None] | None:
-    given = st.file_uploader(
-        _("Public table (CSV, Parquet or Excel), or a release (.zip)"),
-        type=FILES,
-        key=f"prior_file_{w.uploads}",
-        help=_("Its columns are read as this description says; others are left out. Rows may be few."),
-    )
-    if given is not None and given.name.lower().endswith(".zip"):
-        st.caption(_("A release needs no reason: its own card says what it guarantees."))
-        return lambda: _stored(w, given, "", "")
-    why, who = _vouched(w)
-    return (lambda: _stored(w, given, why, who)) if given is not None and why.strip() and who.strip() else None
-
-
-def _stored(w: Wizard, given: Any, why: str, who: str) -> None:
-    try:
-        add_file(w, given, why=why, who=who)
-    finally:
-        intake.forget(given)
-
-
-def _run(w: Wizard, runs: list[Any]) -> Callable[[], None] | None:
-    chosen = st.selectbox(
-        _("Which release"),
-        range(len(runs)),
-        key="prior_run",
-        format_func=lambda i: release_named(runs[i]),
-        help=_("Of the same dataset first. Whoever is in both tables has both epsilons; the ledger adds them up."),
-    )
-    return None if chosen is None else lambda: add_run(w, str(runs[chosen].path))
-
-
-def _place(w: Wizard, places: list[Any]) -> Callable[[], None] | None:
-    chosen = ""
-    if places:
-        picked = st.selectbox(
-            _("File"),
-            places,
-            index=None,
-            key="prior_place",
-            placeholder=_("Choose a table"),
-            format_func=lambda p: p.name,
-            help=_("Tables in the folders that this installation offers."),
-        )
-        chosen = str(picked or "")
-    if access.me().alone:
-        typed = st.text_input(
-            _("Path"),
-            key="prior_path",
-            placeholder="/data/older.csv",
-            help=_("The full path of a public table, or of a release's folder, on this computer."),
-        )
-        chosen = typed.strip() or chosen
-    why, who = _vouched(w)
-    ready = bool(chosen and why.strip() and who.strip())
-    return (lambda: add_place(w, chosen, why=why, who=who)) if ready else None
-
-
-def _vouched(w: Wizard) -> tuple[str, str]:
-    left, right = st.columns(2)
-    why = left.text_input(
-        _("Why is it public?"),
-        key=f"prior_why_{w.edition}",
-        placeholder=_("published by the office in 2024, with a link"),
-        help=_("It goes onto the card, for everybody to read."),
-    )
-    who = right.text_input(
-        _("Who vouches for it?"),
-        value=access.me().name,
-        key=f"prior_who_{w.edition}",
-        help=_("A person or an office. Whoever vouches says that it was not made from the private rows."),
-    )
-    return why, who
+        with frame.told():
+            if kind == "run":
+                add_run(w, str(chosen.path))
+            elif kind == "file":
+                add_file(w, chosen, why=why, who=who)
+            else:
+                add_place(w, str(chosen), why=why, who=who)
+            w.edition += 1
+            st.rerun()
 
 
 def line(w: Wizard) -> str:
     """The names, for the page Privacy and accuracy; empty without any."""
     return "" if together(w) else ", ".join(frame.escape(one["name"]) for one in w.priors)
-
-
-ORDER = ("without", "beside", "alone")
 
 
 def worth() -> None:
@@ -482,32 +421,30 @@ def worth() -> None:
 def worth_later(place: Any) -> None:
     """What needs a rehearsal, at a place above: drawn last, since it takes seconds."""
     w = wizard()
-    try:
-        wanted = worth_of(w)
-    except synth.SynthError as error:
-        with place:
-            frame.tell(error)
-        return
-    if wanted is None:
-        return
-    workers.then(
-        [wanted], place, lambda: _shown(w, wanted.result()), about=_("Rehearsing on the public table what it is worth")
-    )
+    with place, frame.told():
+        if (wanted := worth_of(w)) is not None:
+            about = _("Rehearsing on the public table what it is worth")
+            workers.then([wanted], place, lambda: _shown(w, wanted.result()), about=about)
 
 
 def _shown(w: Wizard, result: Any) -> None:
     if not result:
         st.info(_("The rehearsal takes too long here. The run can be made all the same."), icon=":material/info:")
         return
-    errors, like = {n: between(result, n, w.epsilon) for n in ORDER}, result[0].like
+    errors = {n: between(result, n, w.epsilon) for n in ("without", "beside", "alone")}
     what = _("tables of two columns") if result[0].without.pairs is not None else _("single columns")
     st.markdown(
         _(
             "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
             "if your table is like {like}. The public table alone: {alone:.2g} %."
-        ).format(what=what, like=frame.escape(like), **{n: 100 * e for n, e in errors.items()})
+        ).format(what=what, like=frame.escape(result[0].like), **{n: 100 * e for n, e in errors.items()})
     )
-    st.altair_chart(worth_chart(errors, what), key="prior_worth")
+    labels = [_("without it"), _("with it"), _("public table alone")]
+    figures = "; ".join(f"{n} {100 * e:.2g} %" for n, e in zip(labels, errors.values(), strict=True))
+    said = _("Expected error of {what}: {figures}.").format(what=what, figures=figures)
+    axis = _("rows in the wrong place")
+    chart = charts.bars(labels, {"": list(errors.values())}, axis=axis, colours=[charts.GREEN])
+    st.altair_chart(chart.properties(description=said), key="prior_worth")
     st.caption(
         _(
             "Rehearsed on rows drawn from it, with and without it, at a smaller effort than the run's; your table is "
@@ -525,24 +462,3 @@ def between(result: Any, name: str, epsilon: float) -> float:
         return low
     part = (log(epsilon) - log(first.epsilon)) / (log(last.epsilon) - log(first.epsilon))
     return exp(log(low) + min(1.0, max(0.0, part)) * (log(high) - log(low)))
-
-
-def worth_chart(errors: dict[str, float], what: str) -> Any:
-    """Three bars: without, with, and the public table alone."""
-    labels = {"without": _("without it"), "beside": _("with it"), "alone": _("public table alone")}
-    rows = pd.DataFrame({"run": [labels[n] for n in ORDER], "error": [errors[n] for n in ORDER]})
-    colours = alt.Scale(domain=list(rows["run"]), range=["#8793a6", "#2a9d8f", "#e0b12f"])
-    message = "; ".join(f"{r} {100 * e:.2g} %" for r, e in zip(rows["run"], rows["error"], strict=True))
-    return (
-        alt.Chart(rows)
-        .mark_bar()
-        .encode(
-            x=alt.X("error:Q", title=_("rows in the wrong place"), axis=alt.Axis(format="~%", tickCount=5)),
-            y=alt.Y("run:N", title=None, sort=list(rows["run"]), axis=alt.Axis(labelLimit=180)),
-            color=alt.Color("run:N", scale=colours, legend=None),
-            tooltip=[alt.Tooltip("run:N", title=_("run")), alt.Tooltip("error:Q", title=_("error"), format=".2%")],
-        )
-        .properties(
-            height=190, description=_("Expected error of {what}: {figures}.").format(what=what, figures=message)
-        )
-    )

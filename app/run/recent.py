@@ -49,21 +49,24 @@ def offer() -> None:
     if wizard().table is not None or wizard().job is not None:
         return
     result = paid_jobs()
-    running = [f for f in result if not f[2].final]
-    done = [f for f in result if f[2].state == "done"]
-    if running:
+    running = next((f for f in result if not f[2].final), None)
+    done = next((f for f in result if f[2].state == "done"), None)
+    if running or done:
         with st.container(border=True):
-            st.markdown(_("**A run is under way:** {named}").format(named=_named(running[0])))
-            if st.button(_("Watch it"), key="watch", type="primary"):
-                wizard().job = access.job("watch", running[0][0].path).path
-                wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
-                st.switch_page(view("privacy"))
-    elif done:
-        with st.container(border=True):
-            st.markdown(_("**Your latest result:** {named}").format(named=_named(done[0])))
-            if st.button(_("Open it"), key="open_latest"):
-                wizard().job = access.job("watch", done[0][0].path).path
-                st.switch_page(view("result"))
+            if running:
+                st.markdown(_("**A run is under way:** {named}").format(named=_named(running)))
+                if st.button(_("Watch it"), key="watch", type="primary"):
+                    wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
+                    _open(running[0], "privacy")
+            elif done:
+                st.markdown(_("**Your latest result:** {named}").format(named=_named(done)))
+                if st.button(_("Open it"), key="open_latest"):
+                    _open(done[0], "result")
+
+
+def _open(job: jobs.Job, page: str) -> None:
+    wizard().job = access.job("watch", job.path).path
+    st.switch_page(view(page))
 
 
 def come_back() -> None:
@@ -72,24 +75,15 @@ def come_back() -> None:
     The first page of all does not: there one chooses.
     """
     w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
-    if (
-        w.page
-        or w.table is not None
-        or w.job is not None
-        or (EARLIER.get(name, name) not in STEPS[1:] and name != "describe")
-    ):
+    page = EARLIER.get(name, name)
+    if w.page or w.table is not None or w.job is not None or (page not in STEPS[1:] and name != "describe"):
         return
-    retained = stored.stored_tables()
-    if not retained:
+    if not (retained := stored.stored_tables()):
         return
     place, table, reported = retained[0]
     stored.resume(w, place, table, reported)
     last = next((f for f in paid_jobs() if str(f[1]["table"] or TABLES) == str(table)), None)
-    if (
-        EARLIER.get(name, name) != "table"
-        and last is not None
-        and (EARLIER.get(name, name) == "result" or not last[2].final)
-    ):
+    if page != "table" and last is not None and (page == "result" or not last[2].final):
         w.job = access.job("watch", last[0].path).path
     w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))
 
@@ -106,33 +100,25 @@ def chosen(name: str) -> jobs.Job | None:
 
 def table() -> None:
     """All recent runs, each with a button to open it."""
-    result = paid_jobs()
-    if result:
+    if result := paid_jobs():
         frame.fold(_("All runs ({number})").format(number=len(result)), "all_runs", lambda: _all(result))
 
 
 def _all(founds: list[Recent]) -> None:
     for i, (job, request, status) in enumerate(founds):
         left, right = st.columns([4, 1], vertical_alignment="center")
-        ended = _ended(status)
+        ended = LABELS[status.state]
+        if status.state == "failed" and status.exit_code is not None:  # the worker lived to tell why
+            ended = _("failed: {get}").format(get=words.ENDS.get(status.exit_code, _("see its page")))
         left.markdown(_("{named}  \n:small[{ended}]").format(named=_named((job, request, status)), ended=ended))
-        target = "result" if status.state == "done" else "privacy"
         if right.button(_("Open"), key=f"open_{i}"):
-            wizard().job = access.job("watch", job.path).path
-            st.switch_page(view(target))
-
-
-def _ended(status: jobs.Status) -> str:
-    """How a run stands, with the reason of a failure where the worker lived to tell it."""
-    if status.state != "failed" or status.exit_code is None:
-        return LABELS[status.state]
-    return _("failed: {get}").format(get=words.ENDS.get(status.exit_code, "see the page Privacy and accuracy"))
+            _open(job, "result" if status.state == "done" else "privacy")
 
 
 def named(job: jobs.Job) -> str:
     """A run in a few words, for menus and headings."""
     request = job.request()
-    free = _(", refitted") if request.get("free") else ""
+    free = _(", refitted free") if request.get("free") else ""
     return _("{get}, epsilon {epsilon:g}{free}, {when}").format(
         get=request.get("method"), epsilon=request["epsilon"], free=free, when=when(job)
     )
@@ -151,15 +137,9 @@ def _table(request: dict) -> str:
 
 
 def _named(result: Recent) -> str:
-    job, request, _other = result
-    name = _table(request)
-    free = _(", refitted free") if request.get("free") else ""
-    return _("{name}, {get}, epsilon {epsilon:g}{free}, {when}").format(
-        name=frame.escape(str(name)), get=request.get("method"), epsilon=request["epsilon"], free=free, when=when(job)
-    )
+    return frame.escape(f"{_table(result[1])}, {named(result[0])}")
 
 
 def when(job: jobs.Job) -> str:
     """When a job was made, in local time."""
-    made = (job.path / "request.json").stat().st_mtime
-    return datetime.fromtimestamp(made).strftime("%d %b %Y %H:%M")
+    return words.moment(datetime.fromtimestamp((job.path / "request.json").stat().st_mtime))

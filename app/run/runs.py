@@ -328,28 +328,38 @@ def charged_line(job: jobs.Job) -> Any:
     return synth.Ledger().charge(job.run)
 
 
+def ends(_job: jobs.Job, _status: jobs.Status) -> None:
+    """Nothing: the page that is drawn next shows what came of it."""
+
+
 @st.fragment(run_every=1.0)
-def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: str) -> None:
-    """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does."""
-    try:
+def follow(
+    path: str,
+    ended: Callable[[jobs.Job, jobs.Status], None] = ends,
+    *,
+    about: str | Callable[[jobs.Job, jobs.Status], None],
+    key: str = "cancel_beside",
+    label: str = "Cancel",
+) -> None:
+    """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does, or what shows
+    that."""
+    with frame.told():
         job = access.job("watch", path)
         status = job.status()
         if status.final:
             ended(job, status)
             st.rerun()
         st.progress(status.fraction, text=in_progress(job, status))
-        st.caption(about)
+        about(job, status) if callable(about) else st.caption(about)
         if st.button(
-            _("Cancel"),
-            key="cancel_beside",
+            _(label),
+            key=key,
             disabled=job.cancel_asked,
             icon=":material/stop_circle:",
             help=_("Nothing is spent before the charge is written; later it is not given back."),
         ):
             cancel(job)
             st.rerun(scope="fragment")
-    except synth.SynthError as error:
-        frame.tell(error)
 
 
 def in_progress(job: jobs.Job, status: jobs.Status) -> str:

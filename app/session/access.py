@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
@@ -19,12 +20,15 @@ KINDS = {
     ".csv": "text/csv",
     ".html": "text/html",
     ".json": "application/json",
+    ".jsonl": "application/json",
     ".parquet": "application/vnd.apache.parquet",
     ".pdf": "application/pdf",
     ".zip": "application/zip",
 }  # of files that are offered
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
+sessions: dict[str, str] = {}  # who has signed in, by session of the framework's: the door asks that too
+MOST_SESSIONS = 10_000  # that are remembered
 
 
 def rules() -> Roles:
@@ -42,7 +46,11 @@ def visitor() -> Visitor | None:
     """The visitor, None for somebody whom no role admits or who has not signed in. Errors: InputError."""
     if roles.place() is None:
         return Visitor()
-    address = signed_in()
+    address, context = signed_in(), get_script_run_ctx(suppress_warning=True)
+    if context is not None:
+        sessions[context.session_id] = address
+        while len(sessions) > MOST_SESSIONS:
+            del sessions[next(iter(sessions))]
     return rules().visitor(address) if address else None
 
 
@@ -71,7 +79,7 @@ def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
 
 
 def offer(
-    label: str, file: str, key: str, deed: Callable[..., bytes], *arguments: Any, help: str, primary: bool = False
+    label: str, file: str, key: str, deed: Callable[..., bytes], *arguments: Any, help: str, kind: Any = "secondary"
 ) -> None:
     """A button that downloads what ``deed`` makes of these arguments when it is pressed."""
     st.download_button(
@@ -81,7 +89,7 @@ def offer(
         KINDS[Path(file).suffix],
         key=key,
         on_click="ignore",
-        type="primary" if primary else "secondary",
+        type=kind,
         icon=":material/download:",
         help=help,
     )

@@ -25,9 +25,10 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from streamlit.auth_util import get_cookie_with_chunks, get_secrets_auth_section
 from streamlit.runtime import get_instance
-from streamlit.runtime.media_file_storage import MediaFileStorageError
-from streamlit.web.server.starlette import starlette_websocket as signing
+from streamlit.web.server.server_util import get_cookie_secret
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 import synth
@@ -229,8 +230,6 @@ def same_site(scope: Scope, headers: Mapping[str, str]) -> bool:
 def _public() -> str:
     """The name under which a proxy serves the application, from the sign-in's settings; empty where there is none."""
     try:
-        from streamlit.auth_util import get_secrets_auth_section
-
         return urlsplit(str(get_secrets_auth_section().get("redirect_uri", ""))).netloc
     except (AttributeError, KeyError, FileNotFoundError):
         return ""
@@ -241,21 +240,17 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
     below = _below(path)
     if below is None or below.startswith(CLOSED):
         return False
-    path = below
-    if roles.place() is None or not path.startswith((UPLOAD, MEDIA)):
+    if roles.place() is None or not below.startswith((UPLOAD, MEDIA)):
         return True
     who = access.vouched(_claims(headers))
-    sessions = get_instance()._session_mgr.list_sessions()
-    own = {s.session.id for s in sessions if access.vouched(s.session._user_info) == who}
-    if path.startswith(MEDIA):
-        file = path.removeprefix(MEDIA).partition(".")[0]
-        held = get_instance().media_file_mgr._files_by_session_and_coord
-        return any(file in set(held.get(one, {}).values()) for one in own) or _given(file, who)
+    if below.startswith(MEDIA):
+        return _given(below.removeprefix(MEDIA).partition(".")[0], who)
     try:
         visitor = access.rules().visitor(who) if who else None
     except synth.SynthError:
         return False
-    return visitor is not None and visitor.may("send_file") and path.removeprefix(UPLOAD).partition("/")[0] in own
+    session = below.removeprefix(UPLOAD).partition("/")[0]
+    return visitor is not None and visitor.may("send_file") and access.sessions.get(session) == who
 
 
 def _below(path: str) -> str | None:
@@ -271,20 +266,25 @@ def _below(path: str) -> str | None:
 
 
 def _given(file: str, who: str) -> bool:
-    """Whether a file was made for a download of this visitor's: Streamlit notes nobody for those."""
-    try:
-        storage: Any = get_instance().media_file_mgr._storage
-        content = storage.get_file(file).content
-    except MediaFileStorageError:
+    """Whether a file was made for a download of this visitor's. Pictures are the application's own: charts of rows are
+    drawn in the browser."""
+    held = get_instance().media_file_mgr.read_file(file)
+    if held is None:
         return False
-    return bool(who) and who in access.given.get(sha256(content).digest(), ())
+    return held.mimetype.startswith("image/") or (
+        bool(who) and who in access.given.get(sha256(held.content).digest(), ())
+    )
 
 
 def _claims(headers: Mapping[str, str]) -> dict[str, Any]:
     """What the signed cookie says of the visitor; nothing where there is none, or it was forged."""
+    cookies, secret = _cookies(headers), get_cookie_secret()
+
+    def one(name: str) -> bytes | None:
+        return decode_signed_value(secret, name, cookies[name].encode("latin-1")) if name in cookies else None
+
     try:
-        result = signing._get_signed_cookie_with_chunks(_cookies(headers), USER_COOKIE_NAME)
-        reported = json.loads(result) if result else {}
+        reported = json.loads(get_cookie_with_chunks(one, USER_COOKIE_NAME) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return reported if isinstance(reported, dict) else {}

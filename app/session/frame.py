@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -255,6 +255,16 @@ def row(key: str) -> Iterator[None]:
         if picked:
             with st.container(border=True):
                 draws[picked]()
+
+
+@contextmanager
+def told(doing: str = "") -> Iterator[None]:
+    """What is done within is said meanwhile; a fault of it stands on the page, which goes on behind it."""
+    try:
+        with st.spinner(doing) if doing else nullcontext():
+            yield
+    except synth.SynthError as error:
+        tell(error)
 
 
 def tell(error: Exception) -> None:

@@ -12,6 +12,7 @@ import synth
 from synth import app_api
 
 Plain = dict[str, Any]
+MOST_SHOWN = 2000  # categories of a column with a coordinate each
 LISTS = ("categorical", "ordinal", "identifier")  # hints that name columns
 
 
@@ -109,6 +110,17 @@ def methods(*, tree: bool = False) -> Any:
     return synth.methods(tree=tree)
 
 
+def vectors(text: str, relation: str) -> tuple[int, float, float, list[tuple[str, str, int, float, str]]]:
+    """A made-up row as methods see it that add up vectors: their length in coordinates, their norm at most, what one
+    unit can move; and of each column its form, coordinates, norm and value. No row of a table is read."""
+    schema = app_api.parse_schema(json.loads(text)).tables
+    facts = next(iter(schema.values()))
+    wide = any(c.cells > MOST_SHOWN for c in facts.measured().values() if not c.is_numeric)
+    made = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled", rows=1)
+    columns = [(c.name, c.form, c.width, c.norm, value) for c, value in zip(made.columns, made.texts[0], strict=True)]
+    return made.vectors.shape[1], made.norm, made.sensitivity, columns
+
+
 def prior_look(text: str, paths: list[str], **asked: Any) -> Any:
     """What each prior covers and lacks."""
     return app_api.prior_look(paths, schema=synth.Schema.parse(json.loads(text)), **asked)
@@ -176,9 +188,13 @@ def bundle(release: str, out: str, **asked: Any) -> None:
 
 
 def papers(release: str, answers: Plain) -> list[Plain]:
-    """Each paper of a release with what it waits for."""
-    every = app_api.unwritten_papers(release, answers)
-    return [{"file": p.file, "title": p.title, "waiting": list(p.waiting)} for p in every]
+    """Each paper of a release with what it asks and what it waits for."""
+    result = []
+    for p in app_api.unwritten_papers(release, answers):
+        facts = dict.fromkeys(line.fact for _title, lines in p.parts for line in lines if line.fact)
+        facts |= {"approved": None} if "approver" in facts else {}  # the day beside the name
+        result.append({"file": p.file, "title": p.title, "asks": list(facts), "waiting": sorted({*p.waiting})})
+    return result
 
 
 def publishable(release: str, out: str) -> None:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from synth import app_api
-from synth.languages import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, numerals, phrase
 
 KINDS = Texts(
     {
@@ -215,6 +216,15 @@ def one_in(delta: float) -> str:
     return _("1 in {delta:,}").format(delta=round(1 / delta))
 
 
+def moment(time: datetime) -> str:
+    """A point in time as people of this language write it.
+
+    >>> moment(datetime(2026, 11, 28, 17, 5))
+    '28 Nov 2026 17:05'
+    """
+    return time.strftime(_("%d %b %Y %H:%M"))
+
+
 def runs(count: int) -> str:
     """A number of runs.
 
@@ -228,9 +238,9 @@ def at_most(error: float | None) -> str:
     """A share of rows that are misplaced at most, for a narrow place.
 
     >>> at_most(0.0141), at_most(None)
-    ('≤ 1.4 %', '-')
+    ('≤ 1.4 %', '–')
     """
-    return f"≤ {100 * error:.2g} %" if error else "-"
+    return numerals(f"≤ {100 * error:.2g} %") if error else "–"
 
 
 def share(part: float) -> str:
@@ -239,7 +249,7 @@ def share(part: float) -> str:
     >>> share(0.0141), share(0.204), share(1.0)
     ('1.4 %', '20 %', '100 %')
     """
-    return f"{float(f'{100 * part:.2g}'):g} %"
+    return numerals(f"{float(f'{100 * part:.2g}'):g} %")
 
 
 def count(number: float) -> str:
@@ -249,8 +259,8 @@ def count(number: float) -> str:
     ('0.512', '164', '20,230', '2.5e6')
     """
     if number < 1000:
-        return f"{number:.3g}"
-    return f"{number:,.0f}" if number < 1e5 else f"{number:.3g}".replace("e+0", "e").replace("e+", "e")
+        return numerals(f"{number:.3g}")
+    return numerals(f"{number:,.0f}" if number < 1e5 else f"{number:.3g}".replace("e+0", "e").replace("e+", "e"))
 
 
 def short_seconds(seconds: float) -> str:
@@ -261,7 +271,7 @@ def short_seconds(seconds: float) -> str:
     """
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60 + 0.49)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{round(seconds / 60 + 0.49)} min" if seconds < 5400 else numerals(f"{seconds / 3600:.1f} h")
 
 
 def about_seconds(seconds: float) -> str:

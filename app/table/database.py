@@ -12,7 +12,6 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, tasks, workers
-from app.session.state import view
 from app.table import intake, stored
 from synth import app_api
 from synth.app_api import jobs
@@ -42,11 +41,12 @@ def section(description: Any) -> None:
         return
     with st.expander(_("Or a table in a database (it stays there)")):
         source = _source(results, alone=alone)
-        if (
-            st.button(_("List its tables"), key="list_tables", disabled=not source, icon=":material/database:")
-            and source
-        ):
-            _list(source)
+        if st.button(_("List its tables"), key="list_tables", disabled=not source, icon=":material/database:"):
+            with frame.told(_("Asking the database")):
+                stored.allow_database("list_database", source)
+                late = _("the database does not answer; check its address and that it can be reached")
+                found = workers.ask(tasks.tables_of, source, seconds=LISTING, late=late)
+                st.session_state["source_tables"] = (source, found)
         listed = st.session_state.get("source_tables", ("", []))
         if source and listed[0] == source:
             _choose(source, listed[1], description)
@@ -70,25 +70,12 @@ def _source(databases: list[app_api.databases.Database], *, alone: bool) -> str:
         if alone
         else ""
     )
-    if typed.strip():
-        try:
-            app_api.databases.check_bare(typed.strip())
-        except synth.SynthError as error:
-            frame.tell(error)
-            return ""
-        return typed.strip()
+    if typed := typed.strip():
+        with frame.told():
+            app_api.databases.check_bare(typed)
+            return str(typed)
+        return ""
     return f"@{chosen.name}" if chosen else ""
-
-
-def _list(source: str) -> None:
-    try:
-        stored.allow_database("list_database", source)
-        with st.spinner(_("Asking the database")):
-            late = _("the database does not answer; check its address and that it can be reached")
-            found = workers.ask(tasks.tables_of, source, seconds=LISTING, late=late)
-            st.session_state["source_tables"] = (source, found)
-    except synth.SynthError as error:
-        frame.tell(error)
 
 
 def _choose(source: str, names: list[str], description: Any) -> None:
@@ -120,13 +107,9 @@ def _choose(source: str, names: list[str], description: Any) -> None:
 
 def _use(source: str, table: str | None, given: Any, books: list[Any]) -> None:
     """A table of the database, or all as tables that belong together."""
-    try:
-        with st.spinner(_("Looking at the table's columns") if table else _("Reading the tables")):
-            intake.from_database(source, table, given, books)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    st.switch_page(view("table"))
+    with frame.told(_("Looking at the table's columns") if table else _("Reading the tables")):
+        intake.from_database(source, table, given, books)
+        st.rerun()
 
 
 PATIENCE = 600.0  # seconds that a copy may take

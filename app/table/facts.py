@@ -123,6 +123,11 @@ def _whole(column: Plain) -> list[str] | None:
     return None
 
 
+def identifiers(plain: Plain) -> list[str]:
+    """The columns that tell persons or rows apart."""
+    return [n for n, c in plain.get("columns", {}).items() if c["type"] == "identifier"]
+
+
 def listable(column: Plain) -> bool:
     """Whether it holds whole numbers of a range short enough to be categories."""
     return column["type"] == "integer" and _whole(column) is not None
@@ -216,32 +221,20 @@ def confirm(plain: Plain, names: list[str], *, source: str = "declared") -> Plai
     return {**plain, "columns": columns}
 
 
+def with_column(plain: Plain, name: str, column: Plain) -> Plain:
+    """The description with other facts of a column."""
+    return {**plain, "columns": {**plain["columns"], name: column}}
+
+
 def alone(plain: Plain, name: str, reason: str) -> Plain:
     """The description with one list of values vouched for, for this reason."""
-    column = {**plain["columns"][name], "reason": reason.strip(), "source": "declared"}
-    return {**plain, "columns": {**plain["columns"], name: column}}
+    return with_column(plain, name, {**plain["columns"][name], "reason": reason.strip(), "source": "declared"})
 
 
 def left_out(plain: Plain, name: str) -> Plain:
     """The description with a column that is neither read nor made."""
     column = {**_as_kind(plain["columns"][name], "omitted"), "source": "declared"}
-    column.pop("missing", None)
-    column.pop("nullable", None)
-    return {**plain, "columns": {**plain["columns"], name: column}}
-
-
-def with_pattern(plain: Plain, name: str, pattern: str) -> Plain:
-    """The description with the form in which an identifier's made-up keys are written; empty for plain numbers."""
-    column = {n: v for n, v in plain["columns"][name].items() if n != "pattern"}
-    column |= {"pattern": pattern.strip()} if pattern.strip() else {}
-    return {**plain, "columns": {**plain["columns"], name: column}}
-
-
-def with_values(plain: Plain, name: str, text: str) -> Plain:
-    """The description with a column's categories replaced by the lines of a text."""
-    lines = [line.strip() for line in text.splitlines()]
-    column = {**plain["columns"][name], "categories": [line for line in lines if line]}
-    return {**plain, "columns": {**plain["columns"], name: column}}
+    return with_column(plain, name, {k: v for k, v in column.items() if k not in ("missing", "nullable")})
 
 
 HEIGHT = 35

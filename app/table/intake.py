@@ -190,6 +190,11 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and app_api.is_folder_of_tables(path) and len(app_api.tables_in(path)) > 1
 
 
+def text_of(upload: Any) -> str:
+    """What a file that was sent says; letters that it cannot hold are marked."""
+    return str(upload.getvalue().decode("utf-8-sig", errors="replace"))
+
+
 def read_json(given: Any) -> Plain | None:
     """An uploaded JSON object, None without an upload. Errors: InputError."""
     if given is None:

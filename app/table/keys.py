@@ -19,8 +19,17 @@ FILL, LINE, INK = "#e3f1ee", "#15806e", "#13302a"  # read well on light and on d
 def section() -> None:
     """The picture, what is to be decided between tables, and each key's facts."""
     w = wizard()
-    picture(w.plain)
-    _unit(w)
+    st.graphviz_chart(dot(w.plain), width="content")
+    st.caption(frame.escape(in_words(w.plain)))  # for whoever cannot see it
+    result, _problem = facts_of(w, complete=False)
+    if result is not None:
+        st.info(
+            _(
+                "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
+                "There is one budget for all tables."
+            ).format(unit_in_words=frame.escape(phrase(result.unit_in_words))),
+            icon=":material/group:",
+        )
     _parents(w)
     _keys(w)
 
@@ -29,12 +38,6 @@ def undecided(w: Wizard) -> bool:
     """Whether a table has several parents still."""
     children = [k["child"] for k in w.plain.get("keys", ())]
     return len(set(children)) < len(children)
-
-
-def picture(plain: Plain) -> None:
-    """Tables as boxes, each below the one whose rows its own belong to; in words for whoever cannot see it."""
-    st.graphviz_chart(dot(plain), width="content")
-    st.caption(frame.escape(in_words(plain)))
 
 
 def dot(plain: Plain) -> str:
@@ -77,35 +80,18 @@ def in_words(plain: Plain) -> str:
     ...           "most_children": 3}]})
     '2 tables: b belongs to a by k, at most 3 rows of one row of a.'
     """
-    parts = [
-        _("{child} belongs to {parent} by {columns}, ").format(
-            child=k["child"], parent=k["parent"], columns=", ".join(k["columns"])
+    parts = []
+    for key in plain.get("keys", ()):
+        most, parent = key.get("most_children"), key["parent"]
+        bound = ngettext("at most {n} row of one row of {parent}", "at most {n} rows of one row of {parent}", most or 0)
+        tied = _("{child} belongs to {parent} by {columns}, ").format(
+            child=key["child"], parent=parent, columns=", ".join(key["columns"])
         )
-        + (
-            ngettext("at most {n} row of one row of {parent}", "at most {n} rows of one row of {parent}", m).format(
-                parent=k["parent"]
-            )
-            if (m := k.get("most_children"))
-            else _("no bound yet")
-        )
-        for k in plain.get("keys", ())
-    ]
+        parts.append(tied + (bound.format(parent=parent) if most else _("no bound yet")))
     parts += [_("{n} is public").format(n=n) for n in plain.get("public", {})]
     return _("{number} tables: {parts}.").format(
         number=len(plain["tables"]), parts="; ".join(parts) or _("no keys between them yet")
     )
-
-
-def _unit(w: Wizard) -> None:
-    result, _other = facts_of(w, complete=False)
-    if result is not None:
-        st.info(
-            _(
-                "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
-                "There is one budget for all tables."
-            ).format(unit_in_words=frame.escape(phrase(result.unit_in_words))),
-            icon=":material/group:",
-        )
 
 
 def _parents(w: Wizard) -> None:
@@ -196,10 +182,9 @@ def waiting(w: Wizard) -> bool:
 def join_section() -> None:
     """The question, where several tables belong to no other yet; one of them has to hold them all together."""
     w = wizard()
-    tops = orphans(w)
+    tops, headers = orphans(w), {t: list(s["columns"]) for t, s in w.plain["tables"].items()}
     if len(tops) < 2:
         return
-    headers = {t: list(s["columns"]) for t, s in w.plain["tables"].items()}
     with st.container(border=True):
         st.markdown(
             _(
@@ -208,13 +193,21 @@ def join_section() -> None:
             ).format(tops=frame.escape(", ".join(tops)))
         )
         for i, key in enumerate(app_api.shared_keys({t: headers[t] for t in tops})):
-            by = frame.escape(key.columns[0])
-            words = _("{child} belong to {parent} by {by}").format(
-                child=frame.escape(key.child), parent=frame.escape(key.parent), by=by
-            )
+            child, parent, by = (frame.escape(t) for t in (key.child, key.parent, key.columns[0]))
+            words = _("{child} belong to {parent} by {by}").format(child=child, parent=parent, by=by)
             if st.button(words, key=f"join_{i}", icon=":material/link:"):
                 _join(w, str(key))
-        _chosen(w, tops, headers)
+        st.caption(_("Or choose:"))
+        boxes = st.columns(4)
+        child = boxes[0].selectbox(_("Rows of"), tops, key="join_child", help=_("The table with several rows of one."))
+        others, said = [t for t in headers if t != child], _("The table with one row of each.")
+        parent = boxes[1].selectbox(_("belong to"), others, key="join_parent", help=said)
+        said = _("It names the row of the other.")
+        own = boxes[2].selectbox(_("by its column"), headers[str(child)], key="join_own", help=said)
+        said = _("The column that tells that table's rows apart.")
+        theirs = boxes[3].selectbox(_("which is there"), headers[str(parent)], key="join_theirs", help=said)
+        if st.button(_("Join these tables"), key="join", icon=":material/link:"):
+            _join(w, f"{child}.{own}={parent}.{theirs}")
 
 
 def orphans(w: Wizard) -> list[str]:
@@ -223,33 +216,10 @@ def orphans(w: Wizard) -> list[str]:
     return [t for t in w.plain["tables"] if t not in below]
 
 
-def _chosen(w: Wizard, tops: list[str], headers: dict[str, list[str]]) -> None:
-    """Two tables and the column that they have in common, under one name or two."""
-    st.caption(_("Or choose:"))
-    boxes = st.columns(4)
-    child = boxes[0].selectbox(_("Rows of"), tops, key="join_child", help=_("The table with several rows of one."))
-    parent = boxes[1].selectbox(
-        _("belong to"), [t for t in headers if t != child], key="join_parent", help=_("The table with one row of each.")
-    )
-    own = boxes[2].selectbox(
-        _("by its column"), headers[str(child)], key="join_own", help=_("It names the row of the other.")
-    )
-    theirs = boxes[3].selectbox(
-        _("which is there"),
-        headers[str(parent)],
-        key="join_theirs",
-        help=_("The column that tells that table's rows apart."),
-    )
-    if st.button(_("Join these tables"), key="join", icon=":material/link:"):
-        _join(w, f"{child}.{own}={parent}.{theirs}")
-
-
 def _join(w: Wizard, key: str) -> None:
-    """Drafts the tables again with the keys that there are and this one."""
-    reading.redraft(w, {"key": [*map(_written, w.plain.get("keys", ())), key]})
-
-
-def _written(key: dict) -> str:
-    """A key as the command line has it."""
-    theirs = key.get("parent_columns") or key["columns"]
-    return f"{key['child']}.{'+'.join(key['columns'])}={key['parent']}.{'+'.join(theirs)}"
+    """Drafts the tables again with the keys that there are, as the command line has them, and this one."""
+    held = [
+        f"{k['child']}.{'+'.join(k['columns'])}={k['parent']}.{'+'.join(k.get('parent_columns') or k['columns'])}"
+        for k in w.plain.get("keys", ())
+    ]
+    reading.redraft(w, {"key": [*held, key]})

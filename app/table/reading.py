@@ -5,24 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-import synth
-from app.session import access, frame, words
-from app.session.state import (
-    Wizard,
-    answered,
-    apart,
-    dataset,
-    effective,
-    facts_of,
-    opened,
-    own,
-    several,
-    start,
-    tables,
-    view,
-    wizard,
-)
-from app.table import facts, intake, stored
+from app.session import frame, state, words
+from app.session.state import Wizard, dataset, facts_of, opened, own, several, start, tables, wizard
+from app.table import facts, intake
 from app.table.stored import Plain
 from synth import app_api
 from synth.languages import Texts, _, phrase
@@ -44,40 +29,31 @@ PLAIN = "UTF-8 text, commas between cells, decimal point"
 QUESTION = "which is right?"
 
 
-def asks(w: Wizard) -> bool:
-    """Whether somebody should look at how the file is read before going on."""
-    dialect = w.plain.get("dialect") or {}
-    return dialect.get("source") == "unconfirmed" or any(QUESTION in line for line in w.suggestions)
-
-
 def section() -> None:
-    """In words what the draft result, and how to change it; nothing for tables that are no CSV files."""
+    """In words how the file of the table that is open is read, and how to change it; nothing for what is no CSV."""
     w = wizard()
-    if w.table is None or w.source or not w.table.name.lower().endswith((".csv", ".csv.gz")):
+    dialect, single = own(w).get("dialect") or {}, not several(w)
+    csv = w.table is not None and not w.source and w.table.name.lower().endswith((".csv", ".csv.gz"))
+    if not (csv if single else dialect):
         return
-    result, _other = facts_of(w)
-    reported = phrase(result.dialect.in_words()) if result is not None and result.dialect is not None else _(PLAIN)
-    waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
-    st.markdown(
-        (_("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")).format(
-            reported=frame.escape(reported)
-        )
-    )
+    known, _problem = state.parsed(own(w), complete=False)
+    reported = phrase(known.dialect.in_words()) if known is not None and known.dialect is not None else _(PLAIN)
+    waiting = single and dialect.get("source") == "unconfirmed"
+    said = _("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")
+    st.markdown(said.format(reported=frame.escape(reported)))
+    if not single:
+        return
     for line in _details(w):
         st.markdown(f"- {frame.escape(line)}")
     for line in w.suggestions:
         if QUESTION in line:
             st.warning(frame.escape(line.split(" state it with")[0]), icon=":material/help:")
     if waiting and st.button(_("Yes, that is right"), key="read_right", type="primary", icon=":material/check:"):
-        stored.allow_table("use_table", w.table, w.source)
-        access.allow("describe")
-        w.plain["dialect"] = {**w.plain["dialect"], "source": "declared"}
-        w.notice = _("How the file is read is confirmed on your word.")
-        if any(QUESTION in line for line in w.suggestions):
-            st.rerun()
-        st.switch_page(view("table"))
+        plain = {**w.plain, "dialect": {**w.plain["dialect"], "source": "declared"}}
+        intake.replace(plain, _("How the file is read is confirmed on your word."))
     if w.place is not None and w.table != frame.SAMPLE:
-        _change(w)
+        with st.expander(_("No: read it in another way")):
+            _change(w)
 
 
 def _details(w: Wizard) -> list[str]:
@@ -96,50 +72,37 @@ def _details(w: Wizard) -> list[str]:
 
 def _change(w: Wizard) -> None:
     dialect, edition = w.plain.get("dialect") or {}, w.edition
-    with st.expander(_("No: read it in another way")):
-        picked: dict[str, Any] = {}
-        choices: list[tuple[str, str, Mapping[Any, str], str | None, str]] = [
-            ("encoding", _("Text"), ENCODINGS, "utf-8", _("How letters are stored; wrong when ä, é, ß look odd.")),
-            ("delimiter", _("Between cells"), DELIMITERS, ",", _("What divides a line into columns.")),
-            ("decimal", _("Decimal mark"), DECIMALS, ".", _("What stands before the fraction of a number.")),
-            ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
-        ]
-        for box, (fact, label, known, usual, said) in zip(st.columns(4), choices, strict=True):
-            options = list(known)
-            now = dialect.get(fact, usual)
-            picked[fact] = box.selectbox(
-                label,
-                options,
-                index=options.index(now) if now in options else 0,
-                key=f"read_{fact}_{edition}",
-                format_func=known.__getitem__,
-                help=said,
-            )
-        lines = "\n".join(f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format"))
-        formats = st.text_area(
-            _("Formats of columns, one a line"),
-            lines,
-            key=f"read_formats_{edition}",
-            placeholder=_("born=dd.mm.yyyy"),
-            help=_("COLUMN=dd.mm.yyyy, mm/dd/yyyy or dd.mm.yyyy HH:MM for dates; COLUMN=1.234,5 for numbers."),
+    picked: dict[str, Any] = {}
+    choices: list[tuple[str, str, Mapping[Any, str], str | None, str]] = [
+        ("encoding", _("Text"), ENCODINGS, "utf-8", _("How letters are stored; wrong when ä, é, ß look odd.")),
+        ("delimiter", _("Between cells"), DELIMITERS, ",", _("What divides a line into columns.")),
+        ("decimal", _("Decimal mark"), DECIMALS, ".", _("What stands before the fraction of a number.")),
+        ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
+    ]
+    for box, (fact, label, known, usual, said) in zip(st.columns(4), choices, strict=True):
+        options, now = list(known), dialect.get(fact, usual)
+        picked[fact] = box.selectbox(
+            label,
+            options,
+            index=options.index(now) if now in options else 0,
+            key=f"read_{fact}_{edition}",
+            format_func=known.__getitem__,
+            help=said,
         )
-        st.caption(_("The description is drafted again; nothing is spent."))
-        if st.button(_("Read it so"), key="read_so"):
-            _read_so(w, picked, [line.strip() for line in formats.splitlines() if line.strip()])
+    formats = st.text_area(
+        _("Formats of columns, one a line"),
+        "\n".join(f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")),
+        key=f"read_formats_{edition}",
+        placeholder=_("born=dd.mm.yyyy"),
+        help=_("COLUMN=dd.mm.yyyy, mm/dd/yyyy or dd.mm.yyyy HH:MM for dates; COLUMN=1.234,5 for numbers."),
+    )
+    st.caption(_("The description is drafted again; nothing is spent."))
+    if st.button(_("Read it so"), key="read_so"):
+        redraft(w, {"dialect": picked, "formats": _written(formats)})
 
 
-def _read_so(w: Wizard, picked: dict[str, Any], formats: list[str]) -> None:
-    try:
-        with st.spinner(_("Reading the table")):
-            plain, w.suggestions = intake.redraft(w, {"dialect": picked, "formats": formats})
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    plain["dataset"] = dataset(w)
-    w.plain, w.left_out = plain, []
-    w.notice = _("The table is read anew. Nobody has vouched for the new draft yet.")
-    w.edition += 1
-    st.rerun()
+def _written(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 READ = "read as "  # how the draft says in which way it read the file; the page The table asks about that
@@ -147,11 +110,12 @@ READ = "read as "  # how the draft says in which way it read the file; the page 
 
 def code_book() -> None:
     """A code book for one column, as its publisher gives it."""
-    frame.fold(_("Take a column's values from a code book"), "code_book", _book)
-
-
-def _book() -> None:
     w = wizard()
+    if w.place is not None and w.table != frame.SAMPLE:
+        frame.fold(_("Take a column's values from a code book"), "code_book", lambda: _book(w))
+
+
+def _book(w: Wizard) -> None:
     names = [n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD]
     left, right = st.columns(2)
     column = left.selectbox(_("Column"), names, key="book_column", help=_("The column that the code book is about."))
@@ -161,15 +125,13 @@ def _book() -> None:
         key=f"book_{w.uploads}",
         help=_("A header value,label and a line for each value."),
     )
-    if st.button(_("Take these values"), key="take_book", disabled=book is None) and book and w.place and column:
+    if st.button(_("Take these values"), key="take_book", disabled=book is None) and book and column:
         try:
             w.suggestions = intake.booked(w, column, book)
         finally:
             intake.forget(book)
-        intake.replace(
-            w.plain,
-            _("The values of {column} are those of the code book, on your word.").format(column=frame.escape(column)),
-        )
+        said = _("The values of {column} are those of the code book, on your word.")
+        intake.replace(w.plain, said.format(column=frame.escape(column)))
 
 
 def notes() -> None:
@@ -185,17 +147,21 @@ def notes() -> None:
 
 def draft_again() -> None:
     """A new draft with what the steward knows; stands open where the draft of several tables is not sound."""
-    title, unsound = _("Draft again from the table, with hints"), False
-    if several(wizard()):
-        title, unsound = _("Draft again from the tables, with hints"), facts_of(wizard(), complete=False)[0] is None
-    frame.fold(title, "hints", _hints, expanded=unsound)
+    w, title, unsound = wizard(), _("Draft again from the table, with hints"), False
+    if w.place is None or w.table == frame.SAMPLE:
+        return
+    if several(w):
+        title, unsound = _("Draft again from the tables, with hints"), facts_of(w, complete=False)[0] is None
+    frame.fold(title, "hints", lambda: _hints(w, unsound=unsound), expanded=unsound)
 
 
-def _hints() -> None:
-    w = wizard()
+def _hints(w: Wizard, *, unsound: bool) -> None:
     many = several(w)
-    for line in _notes(w) if many else ():
-        st.markdown(f"- {frame.escape(words.plain(line))}")
+    if many:  # what the draft leaves to be decided or looked at, but for what the page asks about itself
+        asked_above = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
+        left = w.plain.get("open", ()) if unsound else ()
+        for line in [*left, *(s for s in w.suggestions if not any(a in s for a in asked_above))]:
+            st.markdown(f"- {frame.escape(words.plain(line))}")
     st.caption(
         _(
             "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
@@ -218,28 +184,27 @@ def _hints() -> None:
     columns = [start(t) + n for t, s in tables(w).items() for n in s["columns"]]
     for name, (label, said) in asked.items():
         hints[name] = st.multiselect(label, columns, key=f"hint_{name}", help=said, placeholder=_("Choose columns"))
-    if st.button(_("Draft again"), key="draft_again") and w.table is not None and w.place is not None:
+    if st.button(_("Draft again"), key="draft_again"):
         redraft(w, hints)
 
 
 def redraft(w: Wizard, hints: Plain) -> None:
     """A new draft with these hints, in place of the description."""
-    try:
-        with st.spinner(_("Reading the table")):
-            plain, w.suggestions = intake.redraft(w, hints)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    plain["dataset"] = dataset(w) or None
-    if not several(w) and answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
-        plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
-    w.left_out = []
-    intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
+    with frame.told(_("Reading the table")):
+        plain, w.suggestions = intake.redraft(w, hints)
+        plain["dataset"] = dataset(w) or None
+        if not several(w) and state.answered(w) and w.plain.get("unit") in ("row", *facts.identifiers(plain)):
+            plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
+        w.left_out = []
+        intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
 
 
 def _of_several(w: Wizard) -> Plain:
     """The units' table, public ones, and keys."""
-    names, (left, right) = _names(w), st.columns(2)
+    assert w.table is not None
+    public = [n for n in w.plain.get("public") or () if n not in w.plain["tables"]]
+    names = [*w.plain["tables"], *public] if w.source else list(app_api.tables_in(w.table))
+    left, right = st.columns(2)
     root = left.selectbox(
         _("Table of the units"),
         names,
@@ -265,11 +230,7 @@ def _of_several(w: Wizard) -> Plain:
         placeholder=_("stays.ward+bed=beds.ward+bed"),
         help=_("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above."),
     )
-    return {"root": root, "public": public, "key": [line.strip() for line in key.splitlines() if line.strip()]}
-
-
-def _keys(plain: dict) -> list[str]:
-    return [n for n, c in plain["columns"].items() if c["type"] == "identifier"]
+    return {"root": root, "public": public, "key": _written(key)}
 
 
 def table_choice() -> None:
@@ -298,42 +259,7 @@ def _switched(w: Wizard) -> None:
 
 
 def _waits(w: Wizard, table: str) -> bool:
-    plain = effective(w)["tables"][table]
+    plain = state.effective(w)["tables"][table]
     open_facts = any(c.get("source") == "unconfirmed" for c in plain["columns"].values())
     unread = (plain.get("dialect") or {}).get("source") == "unconfirmed"
-    return open_facts or unread or any(n.startswith(f"{table}.") for n in apart(w))
-
-
-def table_reading() -> None:
-    """How the open table's file is read, where that is not the plain way."""
-    w = wizard()
-    dialect = own(w).get("dialect")
-    if not dialect:
-        return
-    result = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
-    reported = phrase(result.in_words()) if result is not None else _(PLAIN)
-    st.markdown(_("**We read it so:** {reported}.").format(reported=frame.escape(reported)))
-
-
-def _names(w: Wizard) -> list[str]:
-    """All tables that are there; of a database those that the draft has."""
-    assert w.table is not None
-    if w.source is None:
-        return list(app_api.tables_in(w.table))
-    return [*w.plain["tables"], *(n for n in w.plain.get("public") or () if n not in w.plain["tables"])]
-
-
-def _notes(w: Wizard) -> list[str]:
-    """What the draft leaves to be decided or looked at, but for what the page asks about itself."""
-    asked = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
-    left = w.plain.get("open", ()) if facts_of(w, complete=False)[0] is None else ()
-    return [*left, *(s for s in w.suggestions if not any(a in s for a in asked))]
-
-
-def summary(w: Wizard) -> str:
-    """What was chosen, in words."""
-    return (
-        _("{number} tables").format(number=len(w.plain["tables"]))
-        if several(w)
-        else _("{number} columns").format(number=len(w.plain.get("columns", {})))
-    )
+    return open_facts or unread or any(n.startswith(f"{table}.") for n in state.apart(w))

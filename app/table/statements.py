@@ -1,16 +1,17 @@
 """What is stated beside the columns, each as a list of sentences: rules, areas, uses, published totals."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import synth
-from app.session import frame, words
+from app.session import frame
 from app.session.state import effective, effective_own, facts_of, opened, own, several, wizard
 from app.table import intake
-from app.table.facts import WORDED
+from app.table.facts import UNREAD, WORDED
 from synth import app_api
 from synth.languages import Texts, _, ngettext
 
@@ -18,43 +19,42 @@ Plain = dict[str, Any]
 MOST_VALUES = 1000  # values offered in a menu
 RULES = Texts(
     {
-        "impossible": "Never together",
-        "order": "Never above another",
-        "missing": "Empty when",
-        "fixed": "Only these combinations",
-        "function": "Follows from others",
-    }
-)
-ABOUT_RULES = Texts(
-    {
-        "impossible": "Values that cannot occur in one row, such as age 0 to 14 with married.",
-        "order": "A number or date that is at most another one, such as start and end.",
-        "missing": "A cell that is always empty under a condition, such as the wage of a child.",
-        "fixed": "Columns of which only some combinations exist, such as towns and their districts.",
-        "function": "A column that others decide, such as an age group. Where it is given for every row, no budget is "
-        "spent on it.",
+        "impossible": ("Never together", "Values that cannot occur in one row, such as age 0 to 14 with married."),
+        "order": ("Never above another", "A number or date that is at most another one, such as start and end."),
+        "missing": ("Empty when", "A cell that is always empty under a condition, such as the wage of a child."),
+        "fixed": (
+            "Only these combinations",
+            "Columns of which only some combinations exist, such as towns and their districts.",
+        ),
+        "function": (
+            "Follows from others",
+            "A column that others decide, such as an age group. Where it is given for every row, no budget is "
+            "spent on it.",
+        ),
     }
 )
 NUMBERS = ("integer", "float")
 RULES_ACROSS = Texts(
     {
-        "equal": "Repeats the column above",
-        "order": "Never above another",
-        "count": "Counts the rows below",
-        "total": "Adds up the rows below",
-    }
-)
-ABOUT_ACROSS = Texts(
-    {
-        "equal": "A column that holds what a table above holds already, such as the region of an order and its "
-        "account's.",
-        "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
-        "count": "A column that is the number of rows below, such as the number of stays.",
-        "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
+        "equal": (
+            "Repeats the column above",
+            "A column that holds what a table above holds already, such as the region of an order and its account's.",
+        ),
+        "order": (
+            "Never above another",
+            "A number or date that is at most one of a table above or below, such as birth and admission.",
+        ),
+        "count": (
+            "Counts the rows below",
+            "A column that is the number of rows below, such as the number of stays.",
+        ),
+        "total": (
+            "Adds up the rows below",
+            "A column that is the sum of a column of the rows below, such as the sum of orders.",
+        ),
     }
 )
 MOST_SHOWN = 60  # areas of a tree that are listed
-AREA_TYPES = ("categorical", "ordinal", "boolean")
 LINES_SHOWN = 5  # lines of a plan that are shown as not understood
 USES = Texts(
     {
@@ -111,7 +111,7 @@ def added(item: Any, key: str, label: str, check: Callable[[], Any]) -> bool:
     try:
         check()
     except synth.SynthError as error:
-        st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+        frame.tell(error)
         return False
     return True
 
@@ -121,20 +121,13 @@ def will_say(sentence: str) -> None:
     st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(sentence)))
 
 
-def _keep(name: str) -> Callable[[list[Plain], str], None]:
-    """Keeps a list of the table that is open."""
+def _keep(name: str, *, whole: bool = False) -> Callable[[list[Plain], str], None]:
+    """Keeps a list of the table that is open, or of the ``whole`` description."""
 
     def keep(items: list[Plain], notice: str) -> None:
+        if whole:
+            intake.replace({**wizard().plain, name: items or None}, notice)
         intake.replace_own({**own(wizard()), name: items or None}, notice)
-
-    return keep
-
-
-def _keep_of_all(name: str) -> Callable[[list[Plain], str], None]:
-    """Keeps a list of the whole description."""
-
-    def keep(items: list[Plain], notice: str) -> None:
-        intake.replace({**wizard().plain, name: items or None}, notice)
 
     return keep
 
@@ -144,16 +137,17 @@ def _parsed(**more: Any) -> synth.Schema:
     return synth.Schema.parse({**effective_own(wizard()), **more}, name="description", complete=False)
 
 
+def _readable(columns: dict[str, Plain]) -> list[str]:
+    return [n for n, c in columns.items() if c["type"] not in UNREAD]
+
+
 def ask_conditions(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
     """A condition for each chosen column, in the library's spelling; columns without one yet are left out."""
-    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
-    chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder=_("Choose columns"))
-    out = {}
-    for name in chosen:
-        result = _condition(name, columns[name], f"{key}_{name}")
-        if result:
-            out[name] = result
-    return out
+    chosen = st.multiselect(
+        label, _readable(columns), key=f"{key}_columns", help=help_text, placeholder=_("Choose columns")
+    )
+    stated = {name: _condition(name, columns[name], f"{key}_{name}") for name in chosen}
+    return {name: text for name, text in stated.items() if text}
 
 
 def _condition(name: str, column: Plain, key: str) -> str:
@@ -166,22 +160,17 @@ def _condition(name: str, column: Plain, key: str) -> str:
             placeholder=_("Choose values"),
         )
         return "|".join(values)
-    left, right = st.columns(2)
-    low = left.text_input(
-        _("{name} from").format(name=name),
-        key=f"{key}_low",
-        placeholder=str(column.get("min", "")),
-        help=_("The smallest value that is meant; empty for the smallest possible."),
-    )
-    high = right.text_input(
-        _("{name} to").format(name=name),
-        key=f"{key}_high",
-        placeholder=str(column.get("max", "")),
-        help=_("The largest value that is meant; empty for the largest possible."),
-    )
-    if not low.strip() and not high.strip():
+    ends = {
+        "min": (_("{name} from"), _("The smallest value that is meant; empty for the smallest possible."), "low"),
+        "max": (_("{name} to"), _("The largest value that is meant; empty for the largest possible."), "high"),
+    }
+    typed = [
+        box.text_input(label.format(name=name), key=f"{key}_{end}", placeholder=str(column.get(fact, "")), help=said)
+        for box, (fact, (label, said, end)) in zip(st.columns(2), ends.items(), strict=True)
+    ]
+    if not any(t.strip() for t in typed):
         return ""
-    return f"{low.strip() or column.get('min', '')}..{high.strip() or column.get('max', '')}"
+    return "..".join(str(t.strip() or column.get(fact, "")) for t, fact in zip(typed, ends, strict=True))
 
 
 def in_words(when: dict[str, str]) -> str:
@@ -190,80 +179,106 @@ def in_words(when: dict[str, str]) -> str:
     >>> in_words({"age": "0..14", "state": "a|b"})
     'age from 0 to 14 and state a or b'
     """
-    return " and ".join(f"{name} {_said(text)}" for name, text in when.items())
+    return _(" and ").join(f"{name} {_said(text)}" for name, text in when.items())
 
 
 def _said(text: str) -> str:
     low, dots, high = text.partition("..")
-    return _("from {low} to {high}").format(low=low, high=high) if dots else text.replace("|", " or ")
+    return _("from {low} to {high}").format(low=low, high=high) if dots else text.replace("|", _(" or "))
 
 
-def rules() -> None:
-    """The rules there are, and a form for one more."""
+def rules(*, across: bool = False) -> None:
+    """The rules there are, and a form for one more; ``across``: those between tables."""
+    if across:
+        title, lead = (
+            _("Rules across tables (optional)"),
+            _(
+                "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
+                "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+            ),
+        )
+    else:
+        title, lead = (
+            _("Rules across columns (optional)"),
+            _(
+                "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
+                "nothing, because they are facts that you vouch for."
+            ),
+        )
+    held = wizard().plain if across else own(wizard())
     panel(
-        _("Rules across columns (optional)"),
-        "rules",
-        _(
-            "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
-            "nothing, because they are facts that you vouch for."
-        ),
-        list(own(wizard()).get("constraints") or []),
+        title,
+        "rules_across" if across else "rules",
+        lead,
+        list(held.get("constraints") or []),
         rule_sentence,
-        _keep("constraints"),
-        _rule_form,
-        drop="drop_rule",
+        _keep("constraints", whole=across),
+        lambda rules: _rule_form(rules, across=across),
+        drop="drop_across" if across else "drop_rule",
     )
 
 
-def _rule_form(rules: list[Plain]) -> None:
+def _rule_form(rules: list[Plain], *, across: bool) -> None:
+    kinds, name = (RULES_ACROSS, "across") if across else (RULES, "rule")
     kind = st.selectbox(
-        _("New rule"), list(RULES), format_func=lambda k: RULES[k], key="rule_kind", help=_("What kind of rule to add.")
+        _("New rule across tables") if across else _("New rule"),
+        list(kinds),
+        format_func=lambda k: kinds[k][0],
+        key=f"{name}_kind",
+        help=_("What kind of rule to add."),
     )
-    st.caption(ABOUT_RULES[kind])
-    table = f"{opened(wizard())}_".lstrip("_")
-    rule = FORMS[kind](effective_own(wizard())["columns"], f"rule_{table}{len(rules)}_{kind}")
+    st.caption(kinds[kind][1])
+    table = "" if across else f"{opened(wizard())}_".lstrip("_")
+    key = f"{name}_{table}{len(rules)}_{kind}"
+    rule = _across(kind, key) if across else FORMS[kind](effective_own(wizard())["columns"], key)
     if rule is None:
         st.caption(_("Fill in the fields above to see the rule as a sentence."))
     else:
         will_say(rule_sentence(rule))
-    if added(rule, "add_rule", _("Add this rule"), lambda: _parsed(constraints=[*rules, rule])):
-        _keep("constraints")([*rules, rule], _("The rule is added."))  # type: ignore[list-item]
+    every = [*rules, rule] if rule else rules
+
+    def check() -> None:
+        if across:
+            whole = {**effective(wizard()), "constraints": every, "open": None}
+            app_api.parse_related(whole, name="description", complete=False)
+        else:
+            _parsed(constraints=every)
+
+    if added(rule, f"add_{name}", _("Add this rule"), check):
+        _keep("constraints", whole=across)(every, _("The rule is added."))
+
+
+def _pick(box: Any, label: str, names: list[str], key: str, said: str) -> Any:
+    """A menu of columns, of which none is chosen at first."""
+    return box.selectbox(label, names, index=None, key=key, format_func=frame.escape, help=said)
+
+
+def _several_of(box: Any, label: str, names: list[str], key: str, said: str) -> list[str]:
+    return list(box.multiselect(label, names, key=key, help=said, placeholder=_("Choose columns")))
 
 
 def _impossible(columns: dict[str, Plain], key: str) -> Plain | None:
-    when = ask_conditions(
-        columns, key=key, label=_("Columns"), help_text=_("At least two columns, each with a condition.")
-    )
+    about = _("At least two columns, each with a condition.")
+    when = ask_conditions(columns, key=key, label=_("Columns"), help_text=about)
     return {"kind": "impossible", "rows": when} if len(when) > 1 else None
 
 
 def _order(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] in ("integer", "float", "datetime")]
+    names = [n for n, c in columns.items() if c["type"] in (*NUMBERS, "datetime")]
     left, right = st.columns(2)
-    low = left.selectbox(_("This column"), names, index=None, key=f"{key}_low", help=_("The smaller or earlier one."))
-    same = [
-        n
-        for n in names
-        if low and n != low and (columns[n]["type"] == "datetime") == (columns[low]["type"] == "datetime")
-    ]
-    high = right.selectbox(
-        _("is at most this one"), same, index=None, key=f"{key}_high", help=_("The larger or later one.")
-    )
+    low = _pick(left, _("This column"), names, f"{key}_low", _("The smaller or earlier one."))
+    dated = {n: columns[n]["type"] == "datetime" for n in names}
+    same = [n for n in names if low and n != low and dated[n] == dated[low]]
+    high = _pick(right, _("is at most this one"), same, f"{key}_high", _("The larger or later one."))
     return {"kind": "order", "low": low, "high": high} if low and high else None
 
 
 def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [
-        n
-        for n, c in columns.items()
-        if c["type"] not in ("identifier", "omitted") and (c.get("nullable") or c.get("missing"))
-    ]
+    names = [n for n in _readable(columns) if columns[n].get("nullable") or columns[n].get("missing")]
     if not names:
         st.info(_("No column may be empty so far: tick “May be empty” in the table above first."))
         return None
-    column = st.selectbox(
-        _("This column is empty"), names, index=None, key=f"{key}_what", help=_("A column that may be empty.")
-    )
+    column = _pick(st, _("This column is empty"), names, f"{key}_what", _("A column that may be empty."))
     others = {n: c for n, c in columns.items() if n != column}
     when = ask_conditions(others, key=key, label=_("when"), help_text=_("All of these conditions together."))
     only = st.checkbox(
@@ -273,10 +288,7 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
-    chosen = st.multiselect(
-        _("Columns"), names, key=f"{key}_columns", help=_("Two or more columns."), placeholder=_("Choose columns")
-    )
+    chosen = _several_of(st, _("Columns"), _readable(columns), f"{key}_columns", _("Two or more columns."))
     if len(chosen) < 2:
         return None
     lines = _lines(chosen, columns, f"{key}_{'_'.join(chosen)}")
@@ -284,38 +296,21 @@ def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _function(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
-    left, right = st.columns(2)
-    column = left.selectbox(_("This column"), names, index=None, key=f"{key}_what", help=_("The column that follows."))
-    of = right.multiselect(
-        _("follows from"),
-        [n for n in names if n != column],
-        key=f"{key}_of",
-        help=_("The columns that decide it."),
-        placeholder=_("Choose columns"),
-    )
+    names, (left, right) = _readable(columns), st.columns(2)
+    column = _pick(left, _("This column"), names, f"{key}_what", _("The column that follows."))
+    others = [n for n in names if n != column]
+    of = _several_of(right, _("follows from"), others, f"{key}_of", _("The columns that decide it."))
     if not column or not of:
         return None
     lines = _lines([*of, column], columns, f"{key}_{column}_{'_'.join(of)}")
-    offered = list(columns[column].get("categories") or ())
-    if offered:
+    label, nothing = _("In all other rows"), _("the rule says nothing")
+    about = _("With a value the column is given for every row and costs no budget.")
+    if offered := list(columns[column].get("categories") or ()):
         other = st.selectbox(
-            _("In all other rows"),
-            [None, *offered],
-            key=f"{key}_other",
-            format_func=lambda v: _("the rule says nothing") if v is None else v,
-            help=_("With a value the column is given for every row and costs no budget."),
+            label, [None, *offered], key=f"{key}_other", format_func=lambda v: nothing if v is None else v, help=about
         )
     else:
-        other = (
-            st.text_input(
-                _("In all other rows"),
-                key=f"{key}_other",
-                placeholder=_("the rule says nothing"),
-                help=_("With a value here the column is given for every row."),
-            ).strip()
-            or None
-        )
+        other = st.text_input(label, key=f"{key}_other", placeholder=nothing, help=about).strip()
     if not lines:
         return None
     return {"kind": "function", "column": column, "of": of, "table": lines} | ({"otherwise": other} if other else {})
@@ -339,6 +334,29 @@ def _lines(names: list[str], columns: dict[str, Plain], key: str) -> list[list[s
 FORMS = {"impossible": _impossible, "order": _order, "missing": _missing, "fixed": _fixed, "function": _function}
 
 
+def _across(kind: str, key: str) -> Plain | None:
+    """A rule between tables as far as it is filled in; which columns go together, the library says."""
+    plain, above, (left, right) = effective(wizard()), _("This column above"), st.columns(2)
+    first, second, label, other_label = {
+        "equal": ("child", "parent", _("This column below"), _("repeats this one")),
+        "order": ("low", "high", _("This column"), _("is at most this one")),
+        "count": ("parent", "child", above, _("is the number of rows of")),
+        "total": ("parent", "child", above, _("is the sum of")),
+    }[kind]
+    types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
+    names = [
+        f"{t}.{n}"
+        for t, s in plain["tables"].items()
+        for n, c in s["columns"].items()
+        if (c["type"] in types if types else c["type"] not in UNREAD)
+    ]
+    one = _pick(left, label, names, f"{key}_one", _("As table.column."))
+    below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
+    others = below if kind == "count" else [n for n in names if one and n != one]
+    other = _pick(right, other_label, others, f"{key}_other", _("Of a table above or below it."))
+    return {"kind": kind, first: one, second: other} if one and other else None
+
+
 def rule_sentence(rule: Plain) -> str:
     """A rule in words.
 
@@ -346,125 +364,34 @@ def rule_sentence(rule: Plain) -> str:
     'start is at most end, unless one of them is missing.'
     >>> rule_sentence({"kind": "impossible", "rows": {"age": "0..14", "married": "yes"}})
     'Never together: age from 0 to 14 and married yes.'
+    >>> rule_sentence({"kind": "count", "parent": "patients.stays", "child": "stays"})
+    'patients.stays is the number of rows of stays.'
     """
     kind = rule["kind"]
     if kind == "impossible":
         return _("Never together: {in_words}.").format(in_words=in_words(rule["rows"]))
     if kind == "order":
-        return _("{low} is at most {high}, unless one of them is missing.").format(low=rule["low"], high=rule["high"])
+        return _("{low} is at most {high}, unless one of them is missing.").format(**rule)
+    if kind == "equal":
+        return _("{child} repeats {parent}.").format(**rule)
+    if kind in ("count", "total"):
+        what = _("the number of rows of") if kind == "count" else _("the sum of")
+        return _("{parent} is {what} {child}.").format(what=what, **rule)
     if kind == "missing":
         only = _(", and only then") if rule.get("only") else ""
         return _("{column} is empty when {in_words}{only}.").format(
             column=rule["column"], in_words=in_words(rule["when"]), only=only
         )
+    lines = rule["combinations"] if kind == "fixed" else rule["table"]
+    first = f" ({'; '.join(', '.join(line) for line in lines[:2])}{'; …' if len(lines) > 2 else ''})"
     if kind == "fixed":
-        names = ", ".join(rule["columns"])
         return _("Of {names} only {number} combinations occur{first}.").format(
-            names=names, number=len(rule["combinations"]), first=_first(rule["combinations"])
+            names=", ".join(rule["columns"]), number=len(lines), first=first
         )
     other = _(", otherwise {otherwise}").format(otherwise=rule["otherwise"]) if rule.get("otherwise") else ""
     return _("{column} follows from {of}{first}{other}.").format(
-        column=rule["column"], of=", ".join(rule["of"]), first=_first(rule["table"]), other=other
+        column=rule["column"], of=", ".join(rule["of"]), first=first, other=other
     )
-
-
-def _first(lines: list[list[str]]) -> str:
-    shown = "; ".join(", ".join(line) for line in lines[:2])
-    return f" ({shown}{'; …' if len(lines) > 2 else ''})"
-
-
-def rules_across() -> None:
-    """The rules across tables there are, and a form for one more."""
-    panel(
-        _("Rules across tables (optional)"),
-        "rules_across",
-        _(
-            "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
-            "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
-        ),
-        list(wizard().plain.get("constraints") or []),
-        across_sentence,
-        _keep_of_all("constraints"),
-        _across_form,
-        drop="drop_across",
-    )
-
-
-def _across_form(rules: list[Plain]) -> None:
-    kind = st.selectbox(
-        _("New rule across tables"),
-        list(RULES_ACROSS),
-        format_func=lambda k: RULES_ACROSS[k],
-        key="across_kind",
-        help=_("What kind of rule to add."),
-    )
-    st.caption(ABOUT_ACROSS[kind])
-    rule = _asked(kind, f"across_{len(rules)}_{kind}")
-    if rule is not None:
-        will_say(across_sentence(rule))
-    whole = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
-    if added(
-        rule,
-        "add_across",
-        _("Add this rule"),
-        lambda: app_api.parse_related(whole, name="description", complete=False),
-    ):
-        _keep_of_all("constraints")([*rules, rule], _("The rule is added."))  # type: ignore[list-item]
-
-
-def _asked(kind: str, key: str) -> Plain | None:
-    """The rule as far as it is filled in; which columns go together, the library says."""
-    plain = effective(wizard())
-    first, second = {"equal": ("child", "parent"), "order": ("low", "high")}.get(kind, ("parent", "child"))
-    labels = {"child": _("This column below"), "low": _("This column"), "high": _("is at most this one")}
-    left, right = st.columns(2)
-    one = left.selectbox(
-        labels.get(first, _("This column above")),
-        _columns(plain, kind),
-        index=None,
-        key=f"{key}_one",
-        format_func=frame.escape,
-        help=_("As table.column."),
-    )
-    below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
-    others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
-    reported = {"equal": _("repeats this one"), "count": _("is the number of rows of"), "total": _("is the sum of")}
-    other = right.selectbox(
-        reported.get(kind, labels["high"]),
-        others,
-        index=None,
-        key=f"{key}_other",
-        format_func=frame.escape,
-        help=_("Of a table above or below it."),
-    )
-    return {"kind": kind, first: one, second: other} if one and other else None
-
-
-def _columns(plain: Plain, kind: str) -> list[str]:
-    """Columns that a rule of this kind may name, as TABLE.COLUMN."""
-    types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
-    return [
-        f"{t}.{n}"
-        for t, s in plain["tables"].items()
-        for n, c in s["columns"].items()
-        if (c["type"] in types if types else c["type"] not in ("identifier", "omitted"))
-    ]
-
-
-def across_sentence(rule: Plain) -> str:
-    """A rule in words.
-
-    >>> across_sentence({"kind": "count", "parent": "patients.stays", "child": "stays"})
-    'patients.stays is the number of rows of stays.'
-    >>> across_sentence({"kind": "order", "low": "patients.born", "high": "stays.day"})
-    'patients.born is at most stays.day, unless one of them is missing.'
-    """
-    if rule["kind"] == "order":
-        return _("{low} is at most {high}, unless one of them is missing.").format(low=rule["low"], high=rule["high"])
-    if rule["kind"] == "equal":
-        return _("{child} repeats {parent}.").format(child=rule["child"], parent=rule["parent"])
-    what = _("the number of rows of") if rule["kind"] == "count" else _("the sum of")
-    return _("{parent} is {what} {child}.").format(parent=rule["parent"], what=what, child=rule["child"])
 
 
 def areas() -> None:
@@ -473,8 +400,7 @@ def areas() -> None:
     levels = [{"name": n, "within": c["within"]} for n, c in columns.items() if c.get("within")]
 
     def keep(left: list[Plain], notice: str) -> None:
-        gone = next(one["name"] for one in levels if one not in left)
-        _keep_level(gone, None, notice)
+        _keep_level(next(one["name"] for one in levels if one not in left), None, notice)
 
     panel(
         _("Areas within areas (optional)"),
@@ -492,66 +418,47 @@ def areas() -> None:
     )
 
 
-def _tree() -> None:
-    """The areas, each under the one that it lies in."""
-    try:
-        schema = _parsed()
-    except synth.InputError:
-        return  # said below the columns
-    for name, lines in app_api.area_lines(schema).items():
-        shown = "\n".join(f"{'  ' * depth}- {frame.escape(area)}" for depth, area in lines[:MOST_SHOWN])
-        st.markdown(shown)
-        if len(lines) > MOST_SHOWN:
-            st.caption(_("and {n} more of {column}").format(n=len(lines) - MOST_SHOWN, column=frame.escape(name)))
-
-
 def _area_form(_levels: list[Plain]) -> None:
-    _tree()
-    columns = own(wizard()).get("columns") or {}
-    names = [n for n, c in columns.items() if c["type"] in AREA_TYPES]
+    w = wizard()
+    with suppress(synth.InputError):  # said below the columns
+        for name, lines in app_api.area_lines(_parsed()).items():
+            st.markdown("\n".join(f"{'  ' * depth}- {frame.escape(area)}" for depth, area in lines[:MOST_SHOWN]))
+            if len(lines) > MOST_SHOWN:
+                st.caption(_("and {n} more of {column}").format(n=len(lines) - MOST_SHOWN, column=frame.escape(name)))
+    columns = own(w).get("columns") or {}
+    names = [n for n, c in columns.items() if c["type"] in WORDED]
     if len(names) < 2:
         st.info(_("A tree needs two columns of categories: the areas, and those that they lie in."))
         return
-    key = opened(wizard())
-    left, right = st.columns(2)
+    key, (left, right) = f"within_{opened(w)}", st.columns(2)
     free = [n for n in names if not columns[n].get("within")]
-    child = left.selectbox(
-        _("The areas of"), free, index=None, key=f"within_{key}_child", help=_("The column of the smaller areas.")
-    )
+    child = _pick(left, _("The areas of"), free, f"{key}_child", _("The column of the smaller areas."))
     above = [n for n in names if n != child]
-    parent = right.selectbox(
-        _("lie within those of"),
-        above,
-        index=None,
-        key=f"within_{key}_parent",
-        help=_("The column of the larger areas."),
-    )
+    parent = _pick(right, _("lie within those of"), above, f"{key}_parent", _("The column of the larger areas."))
     sent = st.file_uploader(
         _("Which lie in which (CSV, optional)"),
         type=["csv"],
-        key=f"within_file_{wizard().uploads}",
+        key=f"within_file_{w.uploads}",
         help=_("Two columns, the smaller area first. Without it, each code begins with that of its larger area."),
     )
     within: Plain = {"column": parent}
 
     def check() -> None:
         if sent is not None:
-            text = sent.getvalue().decode("utf-8-sig", errors="replace")
-            within["areas"] = app_api.areas_listed(text, name=sent.name)
-        held = effective_own(wizard())["columns"]
+            within["areas"] = app_api.areas_listed(intake.text_of(sent), name=sent.name)
+        held = effective_own(w)["columns"]
         _parsed(columns={**held, child: {**held[child], "within": within}})
 
     if added(child and parent, "add_within", _("Add this level"), check):
         intake.forget(sent)
-        _keep_level(str(child), within, _("The level is added."))
+        _keep_level(child, within, _("The level is added."))
 
 
 def _keep_level(name: str, within: Plain | None, notice: str) -> None:
-    w = wizard()
-    plain = own(w)
-    facts = {k: v for k, v in plain["columns"][name].items() if k != "within"}
-    facts |= {} if within is None else {"within": within}
-    intake.replace_own({**plain, "columns": {**plain["columns"], name: facts}}, notice)
+    plain = own(wizard())
+    level = {k: v for k, v in plain["columns"][name].items() if k != "within"}
+    level |= {} if within is None else {"within": within}
+    intake.replace_own({**plain, "columns": {**plain["columns"], name: level}}, notice)
 
 
 def area_sentence(name: str, within: Any) -> str:
@@ -560,14 +467,13 @@ def area_sentence(name: str, within: Any) -> str:
     >>> area_sentence("town", {"column": "region", "areas": {"1": ["11"]}})
     'Each area of town lies within one of region, as listed.'
     """
-    column = within if isinstance(within, str) else within["column"]
-    listed = not isinstance(within, str) and within.get("areas")
+    within = {"column": within} if isinstance(within, str) else within
     said = (
         _("Each area of {name} lies within one of {column}, as listed.")
-        if listed
+        if within.get("areas")
         else _("Each area of {name} lies within one of {column}, by its code.")
     )
-    return said.format(name=name, column=column)
+    return said.format(name=name, column=within["column"])
 
 
 def uses() -> None:
@@ -581,33 +487,17 @@ def uses() -> None:
         ),
         list(wizard().plain.get("uses") or []),
         use_sentence,
-        _keep_of_all("uses"),
+        _keep("uses", whole=True),
         _use_form,
         drop="drop_use",
     )
 
 
 def _use_form(uses: list[Plain]) -> None:
-    known = facts_of(wizard(), complete=False)[0]
+    known, number = facts_of(wizard(), complete=False)[0], len(uses)
     if known is None:
         st.caption(_("First correct what the red box says."))
         return
-    result, rest = app_api.uses_of_plan(_text(len(uses)), known)
-    for line in rest[:LINES_SHOWN]:
-        st.caption(_("Not understood, and left out: {line}").format(line=frame.escape(line)))
-    if len(rest) > LINES_SHOWN:
-        st.caption(ngettext("and {n} more line.", "and {n} more lines.", len(rest) - LINES_SHOWN))
-    asked = [use.model_dump(mode="json", exclude_none=True) for use in result]
-    asked += _chosen(app_api.columns_for_uses(known), len(uses))
-    new = [u for u in asked if u not in uses]
-    for use in new:
-        will_say(use_sentence(use))
-    if added(new, "add_uses", _("Add these uses"), lambda: app_api.with_uses(known, new)):
-        _keep_of_all("uses")([*uses, *new], _("The uses are added."))
-
-
-def _text(number: int) -> str:
-    """What is written or pasted."""
     about = _(
         "Tables of two to four columns (age by sex), regressions (income ~ age), groups (compare income across "
         "sex), targets (predict income), columns that matter, correlations. A sentence that names two to four "
@@ -620,26 +510,24 @@ def _text(number: int) -> str:
             "one table and of those above it."
         )
         shown = _("stays.ward by patients.sex\nstays.days ~ patients.age + stays.ward\npredict stays.days")
-    key = f"uses_{number}"
-    return st.text_area(_("One use a line, or a research plan"), key=key, placeholder=shown, help=about) or ""
-
-
-def _chosen(known: Collection[str], number: int) -> list[Plain]:
-    """The use of the columns that are chosen from a list; none before there are enough of them."""
+    typed = st.text_area(_("One use a line, or a research plan"), key=f"uses_{number}", placeholder=shown, help=about)
+    result, rest = app_api.uses_of_plan(typed or "", known)
+    for line in rest[:LINES_SHOWN]:
+        st.caption(_("Not understood, and left out: {line}").format(line=frame.escape(line)))
+    if len(rest) > LINES_SHOWN:
+        st.caption(ngettext("and {n} more line.", "and {n} more lines.", len(rest) - LINES_SHOWN))
+    asked = [use.model_dump(mode="json", exclude_none=True) for use in result]
     left, middle, right = st.columns([3, 2, 1])
     kind = middle.selectbox(
         _("These columns"),
         list(USES),
-        format_func=lambda k: USES[k],
+        format_func=USES.__getitem__,
         key=f"use_kind_{number}",
         help=_("What will be done with the chosen columns."),
     )
-    names = left.multiselect(
-        _("Or choose columns"),
-        list(known),
-        key=f"use_columns_{number}",
-        placeholder=_("Choose columns"),
-        help=_("Of several tables as table.column, in the order of the tables; type to find one."),
+    said = _("Of several tables as table.column, in the order of the tables; type to find one.")
+    names = _several_of(
+        left, _("Or choose columns"), list(app_api.columns_for_uses(known)), f"use_columns_{number}", said
     )
     weight = right.number_input(
         _("Weight"),
@@ -649,9 +537,13 @@ def _chosen(known: Collection[str], number: int) -> list[Plain]:
         key=f"use_weight_{number}",
         help=_("How much more than others it matters; behind a line it is written as (weight 2)."),
     )
-    if len(names) < FEWEST.get(kind, 1):
-        return []
-    return [{"kind": kind, "columns": names, "weight": float(weight)}]
+    if len(names) >= FEWEST.get(kind, 1):
+        asked.append({"kind": kind, "columns": names, "weight": float(weight)})
+    new = [u for u in asked if u not in uses]
+    for use in new:
+        will_say(use_sentence(use))
+    if added(new, "add_uses", _("Add these uses"), lambda: app_api.with_uses(known, new)):
+        _keep("uses", whole=True)([*uses, *new], _("The uses are added."))
 
 
 def use_sentence(use: Plain) -> str:
@@ -662,22 +554,18 @@ def use_sentence(use: Plain) -> str:
     >>> use_sentence({"kind": "regression", "formula": "income ~ age", "weight": 1.0})
     'the regression income ~ age'
     """
-    names = ", ".join(use.get("columns", ()))
+    held = {n: ", ".join(use.get(n, ())) for n in ("columns", "of", "groups")} | {"formula": use.get("formula")}
+    said = {
+        "table": _("the table of {columns}"),
+        "regression": _("the regression {formula}"),
+        "comparison": _("how {of} differs across {groups}"),
+        "means": _("averages of {of} by {groups}"),
+        "prediction": _("predicting {columns}"),
+        "columns": _("columns that matter more: {columns}"),
+        "correlation": _("correlations of {columns}"),
+    }[use["kind"]].format(**held)
     weight = use.get("weight", 1.0)
-    words = {
-        "table": lambda: _("the table of {names}").format(names=names),
-        "regression": lambda: _("the regression {formula}").format(formula=use["formula"]),
-        "comparison": lambda: _("how {of} differs across {groups}").format(
-            of=", ".join(use["of"]), groups=", ".join(use["groups"])
-        ),
-        "means": lambda: _("averages of {of} by {groups}").format(
-            of=", ".join(use["of"]), groups=", ".join(use["groups"])
-        ),
-        "prediction": lambda: _("predicting {names}").format(names=names),
-        "columns": lambda: _("columns that matter more: {names}").format(names=names),
-        "correlation": lambda: _("correlations of {names}").format(names=names),
-    }[use["kind"]]()
-    return words if weight == 1 else _("{use}; weight {weight:g}").format(use=words, weight=weight)
+    return said if weight == 1 else _("{use}; weight {weight:g}").format(use=said, weight=weight)
 
 
 def totals() -> None:
@@ -703,7 +591,7 @@ def totals() -> None:
 def _totals_form(totals: list[Plain]) -> None:
     if totals:
         st.caption(frame.escape(free(effective_own(wizard()))))
-    sent = st.file_uploader(
+    sent: Any = st.file_uploader(
         _("A table of totals (CSV)"),
         type=["csv"],
         key=f"totals_file_{len(totals)}_{wizard().uploads}",
@@ -729,8 +617,7 @@ def _totals_form(totals: list[Plain]) -> None:
 
     def check() -> None:
         try:
-            text = sent.getvalue().decode("utf-8-sig", errors="replace")  # type: ignore[union-attr]
-            one.update(app_api.totals_table(text, name=sent.name), file=sent.name, published=published)  # type: ignore[union-attr]
+            one.update(app_api.totals_table(intake.text_of(sent), name=sent.name), file=sent.name, published=published)
             one.update(({"rounded": int(base)} if base > 1 else {}) | ({"unlisted": unlisted} if unlisted else {}))
             app_api.totals_stated(_parsed(totals=[*totals, one]))
         finally:

@@ -275,22 +275,18 @@ def stored_tables() -> list[tuple[Path, Path, dict[str, Any]]]:
             table = Path(parsed["table"]) if parsed.get("table") else own
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if _there(table, parsed.get("source"), who) and who.may("resume_table", parsed.get("owner")):
+        source = parsed.get("source")  # a database is not asked, only whether the visitor may use it
+        there = open_to(who, table, source) and (source is not None or table.is_file() or table.is_dir())
+        if there and who.may("resume_table", parsed.get("owner")):
             results.append((note.parent, table, parsed))
     return results
 
 
-def _there(table: Path, source: str | None, who: Visitor) -> bool:
-    """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
-    return open_to(who, table, source) and (source is not None or table.is_file() or table.is_dir())
-
-
-def _size(plain: dict[str, Any]) -> str:
-    return (
-        _("{number} tables").format(number=len(plain["tables"]))
-        if "tables" in plain
-        else _("{number} columns").format(number=len(plain.get("columns", {})))
-    )
+def size(plain: dict[str, Any]) -> str:
+    """How much a description is of, in words."""
+    if "tables" in plain:
+        return _("{number} tables").format(number=len(plain["tables"]))
+    return _("{number} columns").format(number=len(plain.get("columns", {})))
 
 
 def remove(place: Path) -> None:
@@ -310,7 +306,7 @@ def offer() -> None:
             _("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
         )
         for i, (place, table, reported) in enumerate(results):
-            st.markdown(f"{frame.escape(reported['label'])}, {_size(reported['plain'])}")
+            st.markdown(f"{frame.escape(reported['label'])}, {size(reported['plain'])}")
             with st.container(horizontal=True):
                 if st.button(_("Go on with it"), key=f"use_{i}"):
                     st.switch_page(view(resume(w, place, table, reported)))

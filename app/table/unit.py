@@ -15,7 +15,7 @@ ORDERS = ("integer", "float", "datetime", "ordinal", "identifier")
 def section() -> None:
     """The question, with the answer that stands; a draft waits for one."""
     w = wizard()
-    names = [n for n, c in w.plain["columns"].items() if c["type"] == "identifier"]
+    names = facts.identifiers(w.plain)
     asked = not answered(w)
     stated = w.plain.get("unit") if w.plain.get("unit") in names else "row"
     repeats = asked and stated != "row"
@@ -150,8 +150,7 @@ def person(w: Wizard) -> bool:
 
 def proposed(w: Wizard) -> bool:
     """Whether an answer stands that nobody has given: it is taken with what is learnt or vouched for next."""
-    names = [n for n, c in w.plain.get("columns", {}).items() if c["type"] == "identifier"]
-    return not answered(w) and w.plain.get("unit") in names
+    return not answered(w) and w.plain.get("unit") in facts.identifiers(w.plain)
 
 
 def take(w: Wizard) -> None:

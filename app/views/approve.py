@@ -4,7 +4,7 @@ import streamlit as st
 
 import synth
 from app.result import export, releasing
-from app.run import recent, runs
+from app.run import caps, recent, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
@@ -44,12 +44,7 @@ def _state(job: jobs.Job) -> str:
 def _spend(i: int, job: jobs.Job) -> None:
     request = job.request()
     with st.container(border=True):
-        total = next(iter(synth.Ledger().summary(request["dataset"])), None)
-        left = (
-            _("no cap")
-            if total is None or total.remaining_epsilon is None
-            else _("{remaining_epsilon:g} left").format(remaining_epsilon=total.remaining_epsilon)
-        )
+        left = caps.of(request["dataset"]).left
         st.markdown(
             _("**{dataset}**: epsilon {epsilon:g}, delta {delta}, {method}; asked by {get}. Budget: {left}.").format(
                 dataset=frame.escape(request["dataset"]),
@@ -57,7 +52,7 @@ def _spend(i: int, job: jobs.Job) -> None:
                 delta=words.small(request["delta"]),
                 method=frame.escape(request["method"]),
                 get=frame.escape(request.get("owner") or _("nobody")),
-                left=left,
+                left=_("no cap") if left is None else _("{remaining_epsilon:g} left").format(remaining_epsilon=left),
             )
         )
         st.caption(

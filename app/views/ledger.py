@@ -1,7 +1,5 @@
 """The ledger: what has been spent on each dataset, line by line."""
 
-import csv
-import io
 import json
 from dataclasses import asdict
 from typing import Any
@@ -11,11 +9,21 @@ import streamlit as st
 
 import synth
 from app.run import caps
-from app.session import access, frame, words
+from app.session import access, charts, frame, tasks, words, workers
 from synth import app_api
 from synth.languages import Texts, _
 
 SIZE = 200  # lines on a page
+PATIENCE = 600.0  # seconds that adding up may take
+WAYS = Texts(
+    {
+        "basic": "sum (what the cap counts)",
+        "advanced": "advanced composition",
+        "zcdp": "zero-concentrated DP",
+        "rdp": "Rényi DP",
+        "exact": "exact",
+    }
+)  # in the order shown
 KINDS = Texts(
     {
         "spend": "charged",
@@ -46,7 +54,8 @@ def page() -> None:
     for total in totals:
         _total(total)
     _cap(names)
-    caps.composition(names)
+    with st.expander(_("What all runs on a dataset cost together")):
+        _composition(names)
     _lines(book, names)
     _verify(book)
 
@@ -102,6 +111,48 @@ def _cap(names: list[str]) -> None:
             st.rerun()
 
 
+def _composition(names: list[str]) -> None:
+    """A chart for one dataset, worked out when asked for."""
+    st.caption(
+        _(
+            "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
+            "plain sum, which is valid even if later runs were chosen after seeing earlier results. The "
+            "others hold for runs that were planned beforehand; the smallest is the best bound; methods made "
+            "for many runs are coarse for a few."
+        ),
+        help=_(
+            "In the terms of the field: composition theorems. “Exact” follows all noise together through the "
+            "privacy profile."
+        ),
+    )
+    name = st.selectbox(_("Dataset"), names, key="composed", help=_("The dataset whose runs are added up."))
+    if st.button(_("Work it out"), key="compose", icon=":material/functions:"):
+        st.session_state["composition of"] = name  # also where the page is drawn again meanwhile
+    if st.session_state.get("composition of") != name:
+        return
+    access.allow("compose")
+    if not caps.datasets_seen([name]):
+        raise synth.UsageError(_("{name}: no dataset of yours; choose one of the list").format(name=name))
+    with st.spinner(_("Adding up")):
+        figures = workers.ask(tasks.composition, name, seconds=PATIENCE)
+    totals = {WAYS[k]: figures[k] for k in WAYS if k in figures}
+    if not totals:
+        st.info(_("Nothing was spent on this dataset yet."), icon=":material/info:")
+        return
+    said = "; ".join(_("{k}: epsilon {v:.4g}").format(k=k, v=v) for k, v in totals.items())
+    chart = charts.bars(
+        list(totals), {"": list(totals.values())}, axis=_("total epsilon"), colours=[charts.GREEN], format=".3g"
+    )
+    st.altair_chart(chart.properties(description=_("Total epsilon: {text}.").format(text=said)), key="composition")
+    st.markdown(
+        _(
+            "All runs on {name} together: epsilon **{totals:.4g}** as the cap counts, **{totals2:.4g}** if "
+            "all were planned beforehand."
+        ).format(name=frame.escape(name), totals=figures["basic"], totals2=min(totals.values()))
+    )
+    st.caption(frame.escape(said))
+
+
 def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader(_("Lines"), anchor=False)
     chosen = st.selectbox(
@@ -135,56 +186,30 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
     with st.container(horizontal=True):
-        _export(book, names if chosen is None else [chosen])
-        _csv(book, names if chosen is None else [chosen])
+        _exports(book, names if chosen is None else [chosen])
 
 
-def _export(book: synth.Ledger, names: list[str]) -> None:
-    """The lines of these datasets as a file, with the last seal, to be kept elsewhere; made when it is asked for."""
+def _exports(book: synth.Ledger, names: list[str]) -> None:
+    """The lines of these datasets as files, made when asked for: with the last seal, to be kept elsewhere, and as the
+    page shows them, for a spreadsheet."""
 
-    def text() -> str:
+    def sealed() -> bytes:
         entries = reversed(book.page(names, size=1 << 40)[0])
         lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in entries]
-        return "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+        return ("\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n").encode()
 
-    st.download_button(
-        _("Export these lines (JSON)"),
-        text,
-        "ledger.jsonl",
-        "application/json",
-        key="export_ledger",
-        icon=":material/download:",
-        on_click="ignore",
-        help=_(
-            "One line of JSON for each, and the last seal. It holds no private value. Keep it elsewhere: then "
-            "lines that are cut off later are detected."
-        ),
+    def table() -> bytes:
+        rows = pd.DataFrame([_row(entry) for entry in book.page(names, size=1 << 40)[0]])
+        safe = rows.map(lambda v: app_api.csv_safe(v) if isinstance(v, str) else v)
+        return str(safe.to_csv(index=False)).encode()
+
+    said = _(
+        "One line of JSON for each, and the last seal. It holds no private value. Keep it elsewhere: then "
+        "lines that are cut off later are detected."
     )
-
-
-def _csv(book: synth.Ledger, names: list[str]) -> None:
-    """The lines as the page shows them, for a spreadsheet."""
-
-    def text() -> str:
-        out = io.StringIO()
-        results = [_row(entry) for entry in book.page(names, size=1 << 40)[0]]
-        writer = csv.DictWriter(out, list(results[0]) if results else [_("Line")])
-        writer.writeheader()
-        writer.writerows(
-            {k: app_api.csv_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in results
-        )
-        return out.getvalue()
-
-    st.download_button(
-        _("Export these lines (CSV)"),
-        text,
-        "ledger.csv",
-        "text/csv",
-        key="export_csv",
-        icon=":material/table:",
-        on_click="ignore",
-        help=_("As they stand here, for a spreadsheet."),
-    )
+    access.offer(_("Export these lines (JSON)"), "ledger.jsonl", "export_ledger", sealed, help=said)
+    said = _("As they stand here, for a spreadsheet.")
+    access.offer(_("Export these lines (CSV)"), "ledger.csv", "export_csv", table, help=said)
 
 
 def _row(entry: Any) -> dict[str, Any]:
@@ -202,28 +227,27 @@ def _row(entry: Any) -> dict[str, Any]:
 
 
 def _details(entry: Any) -> str:
-    reported = entry.question
+    about, by = entry.question, ""
+    if entry.approved_by:
+        by = _(", approved by {approved_by}").format(approved_by=entry.approved_by)
     if entry.kind == "spend":
-        approved = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
-        relation = words.RELATIONS_SHORT.get(entry.relation, entry.relation)
         return _("{get}, {number} columns, {relation}{approved}").format(
-            get=reported.get("method", ""),
-            number=len(reported.get("columns", [])),
-            relation=relation,
-            approved=approved,
+            get=about.get("method", ""),
+            number=len(about.get("columns", [])),
+            relation=words.RELATIONS_SHORT.get(entry.relation, entry.relation),
+            approved=by,
         )
+    if entry.kind == "policy" and about["max_epsilon"] is None:
+        return _("decided: no cap{by}").format(by=by)
     if entry.kind == "policy":
-        by = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
-        if reported["max_epsilon"] is None:
-            return _("decided: no cap{by}").format(by=by)
         return _("at most epsilon {max_epsilon:g}, delta {max_delta}{by}").format(
-            max_epsilon=reported["max_epsilon"], max_delta=words.small(reported["max_delta"]), by=by
+            max_epsilon=about["max_epsilon"], max_delta=words.small(about["max_delta"]), by=by
         )
     if entry.kind == "refusal":
-        return words.plain(str(reported.get("reason", "")))
+        return words.plain(str(about.get("reason", "")))
     if entry.kind == "fingerprint":
         return _("an encrypted fingerprint that warns of the same rows elsewhere")
-    return str(reported.get("state", ""))
+    return str(about.get("state", ""))
 
 
 def _verify(book: synth.Ledger) -> None:
@@ -240,12 +264,8 @@ def _verify(book: synth.Ledger) -> None:
     )
     if not st.button(_("Check the ledger"), key="verify", icon=":material/verified:"):
         return
-    try:
-        access.allow("verify_ledger")
-        result = book.verify(head.strip() or None)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
+    access.allow("verify_ledger")
+    result = book.verify(head.strip() or None)
     if result.ok:
         st.success(_("All {lines} lines are intact.").format(lines=result.lines), icon=":material/verified:")
         st.caption(_("Last seal, to be noted down:"))

@@ -4,33 +4,23 @@ from collections.abc import Callable
 from math import exp, log
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 import synth
 from app.result import export
 from app.run import caps, forecast, learning, options, prior, recent, runs
-from app.session import access, charts, frame, words, workers
-from app.session.state import (
-    Wizard,
-    dataset,
-    facts_of,
-    lacks,
-    linked,
-    ready,
-    several,
-    together,
-    view,
-    wizard,
-)
+from app.session import access, charts, frame, state, tasks, words, workers
+from app.session.state import Wizard, dataset, view, wizard
 from app.table import unit
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import _, ngettext, phrase
+from synth.languages import _, ngettext, numerals, phrase
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
 SAFE = 0.1  # of a row: what may be published whole, on average, under a delta that is proposed
-POLL = 1.0  # seconds between looks at a run
+VECTORS = {"slices", "embedding", "descent"}  # kinds of answers of methods that add up rows as vectors
 AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
 
 
@@ -46,10 +36,16 @@ GRID = _grid()
 def page() -> None:
     """Epsilon and what it buys, or how the run goes."""
     w = wizard()
-    frame.head("privacy", _lead_of(w))
     job = None if w.job is None else access.job("watch", w.job)
+    free = job is not None and job.request().get("free")
+    frame.head(
+        "privacy",
+        _("Fits another model to a stored release: **it costs nothing** and reads no row. It can be cancelled.")
+        if free
+        else _("How much may the result reveal at most? **Nothing is read or spent before you press the button.**"),
+    )
     if job is not None and not job.status().final:
-        _progress(str(w.job))
+        runs.follow(str(w.job), about=_under_way, key="cancel", label="Cancel the run")
         if st.button(
             _("Leave it running and prepare another run"),
             key="another",
@@ -62,76 +58,67 @@ def page() -> None:
         return
     if job is not None:
         _ended(w, job)
-    if not ready(w)["privacy"]:
-        if job is None:
-            frame.needs("privacy", *lacks(w))
-        recent.table()
+    if state.ready(w)["privacy"]:
+        _choose(w)
         return
-    _choose(w)
+    if job is None:
+        frame.needs("privacy", *state.lacks(w))
+    recent.table()
 
 
 def _choose(w: Wizard) -> None:
     """The slider, what it buys, what is left, and the button that spends."""
-    _epsilon()
-    _meaning()
+    _epsilon(w)
     left, right = st.columns([3, 2])
     with right:
-        short = _left()
+        short = _left(w)
         learning.size(w)
-    blocked = short or _blocked()
+    blocked = short or _blocked(w)
     with left:
         st.subheader(_("What to expect"), anchor=False)
-        draw = _expected(w) if not blocked else _nothing
+        draw = _expected(w) if not blocked else None
         uses = st.container()
         prior.worth()
         worth = st.container()
     with right:
         frame.fold(_("Experts: what is hidden, delta, other methods"), "experts", lambda: _experts(w))
         costs = st.container()
-    fits = together(w) or _fits(w)
-    if not fits:
+    if not (
+        state.together(w) or any(m["name"] == w.method and w.relation in m["relations"] for m in forecast.methods())
+    ):
         blocked = blocked or _("Choose a method that fits first.")
-    _person(w)
+    if not state.several(w) and unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
+        st.caption(unit.joined(most) if state.linked(w) else unit.alone(most))
+    if names := prior.line(w):
+        st.caption(_("**Prior knowledge:** {names}").format(names=names))
     twins = learning.same_choice(w)
     if barred := _barred(w) or prior.barred(w):
         st.error(frame.escape(barred), icon=":material/block:")
     blocked = blocked or barred
     frame.onward("privacy", blocked=frame.escape(blocked), beside=lambda: None if twins or blocked else _spend(w))
     recent.table()
-    draw()
+    if draw is not None:
+        draw()
     if not blocked:
-        known = w.method == words.RECOMMENDED or together(w)
-        workers.then(
-            forecast.begun(w),
-            costs,
-            lambda: _price(w, known=known),
-            about=_("Noise, time and memory are being worked out"),
-        )
+        about = _("Noise, time and memory are being worked out")
+        workers.then([forecast.begun(w)], costs, lambda: _costs(w), about=about)
     prior.worth_later(worth)
-    forecast.uses_later(uses)
+    forecast.uses_later(w, uses)
 
 
 def _experts(w: Wizard) -> None:
     """What is hidden, the allowance, the method and its options, and how the table is written."""
     _hides(w)
-    _delta()
-    if together(w):
+    _delta(w)
+    if state.together(w):
         forecast.joined_head(w)
     else:
         _choice(w)
-    if not several(w):
+    if not state.several(w):
         options.written_choice(w)
 
 
-def _lead_of(w: Wizard) -> str:
-    """What the page is for; another fit to a stored release is charged nothing."""
-    if w.job is not None and access.job("watch", w.job).request().get("free"):
-        return _("Fits another model to a stored release: **it costs nothing** and reads no row. It can be cancelled.")
-    return _("How much may the result reveal at most? **Nothing is read or spent before you press the button.**")
-
-
-def _blocked() -> str:
-    w = wizard()
+def _blocked(w: Wizard) -> str:
     if not 0 < w.epsilon < MOST:
         return _("First choose an epsilon above 0.")
     if not w.rows:
@@ -141,18 +128,18 @@ def _blocked() -> str:
     return _("First correct what the red box says.") if forecast.short_by(w) else ""
 
 
-def _epsilon() -> None:
-    w = wizard()
+def _epsilon(w: Wizard) -> None:
+    """The slider, the same figure to type in, and what it means."""
     if "epsilon_number" not in st.session_state:
-        st.session_state["epsilon_number"] = w.epsilon
-        st.session_state["epsilon_slider"] = w.epsilon
+        st.session_state["epsilon_number"] = st.session_state["epsilon_slider"] = w.epsilon
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.select_slider(
         _("Privacy loss (epsilon)"),
-        _stops(),
+        sorted({*GRID, float(st.session_state["epsilon_slider"])}),  # what was typed too, also beyond an end
         key="epsilon_slider",
-        format_func=lambda e: f"{e:g}",
-        on_change=_from_slider,
+        format_func=lambda e: numerals(f"{e:g}"),
+        on_change=_set_epsilon,
+        args=("epsilon_slider",),
         help=_(words.EPSILON_HELP),
     )
     right.number_input(
@@ -160,31 +147,13 @@ def _epsilon() -> None:
         step=0.1,
         format="%.4g",
         key="epsilon_number",
-        on_change=_from_number,
+        on_change=_set_epsilon,
+        args=("epsilon_number",),
         help=_("The same figure, to type in. Usual values lie between 0.1 and 10."),
     )
     with left.container(horizontal=True, horizontal_alignment="distribute"):
         st.caption(_("◀ more private"), width="content")
         st.caption(_("more accurate ▶"), width="content")
-
-
-def _stops() -> list[float]:
-    """The slider's stops, with the epsilon that was typed among them: beyond an end too."""
-    return sorted({*GRID, float(st.session_state["epsilon_slider"])})
-
-
-def _from_slider() -> None:
-    wizard().epsilon = st.session_state["epsilon_number"] = st.session_state["epsilon_slider"]
-
-
-def _from_number() -> None:
-    wizard().epsilon = typed = float(st.session_state["epsilon_number"])
-    if 0 < typed < MOST:
-        st.session_state["epsilon_slider"] = typed
-
-
-def _meaning() -> None:
-    w = wizard()
     if not 0 < w.epsilon < MOST:
         st.error(
             _("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual."),
@@ -202,6 +171,12 @@ def _meaning() -> None:
     show(said, icon=f":material/{icons[level]}:")
 
 
+def _set_epsilon(name: str) -> None:
+    wizard().epsilon = value = float(st.session_state[name])
+    if 0 < value < MOST:
+        st.session_state["epsilon_number"] = st.session_state["epsilon_slider"] = value
+
+
 def _hides(w: Wizard) -> None:
     """What nobody can tell of the tables."""
     choices = list(words.RELATIONS)
@@ -210,28 +185,19 @@ def _hides(w: Wizard) -> None:
         choices,
         index=choices.index(w.relation) if w.relation in choices else 0,
         key="relation",
-        format_func=lambda r: words.RELATIONS.get(r, r),
+        format_func=words.RELATIONS.__getitem__,
         help=_(words.RELATION_HELP),
     )
-    tables = facts_of(w)[0] if several(w) else None
-    st.caption(
-        words.RELATION_NOTES.get(w.relation, "")
-        + (
-            _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
-            if unit.person(w)
-            else ""
-        )
-        + (
-            _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(phrase(tables.unit_in_words)))
-            if tables is not None
-            else ""
-        )
-    )
+    said = words.RELATION_NOTES[w.relation]
+    if unit.person(w):
+        said += _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
+    if state.several(w) and (tables := state.facts_of(w)[0]) is not None:
+        said += _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(phrase(tables.unit_in_words)))
+    st.caption(said)
 
 
-def _delta() -> None:
+def _delta(w: Wizard) -> None:
     """The allowance, with a smaller one a click away where it is too large for that many rows."""
-    w = wizard()
     st.session_state.setdefault("delta", w.delta)
     w.delta = st.selectbox(
         _("Allowance (delta)"), DELTAS, key="delta", format_func=words.small, help=_(words.DELTA_HELP)
@@ -239,121 +205,85 @@ def _delta() -> None:
     if note := forecast.delta_note(w):
         st.warning(note, icon=":material/warning:")
         enough = next((d for d in DELTAS if d * w.rows <= SAFE), DELTAS[-1])
-        st.button(
-            _("Use {enough}").format(enough=words.small(enough)), key="smaller_delta", on_click=_use, args=(enough,)
-        )
+        label = _("Use {enough}").format(enough=words.small(enough))
+        st.button(label, key="smaller_delta", on_click=_use, args=(enough,))
     elif w.rows:
-        well = "well " * (w.delta * w.rows <= SAFE)
-        st.caption(
-            _("{one_in}: {well}below 1 in {rows:,} rows.").format(one_in=words.one_in(w.delta), well=well, rows=w.rows)
-        )
+        said = _("{one_in}: {well}below 1 in {rows:,} rows.")
+        well = _("well ") if w.delta * w.rows <= SAFE else ""
+        st.caption(said.format(one_in=words.one_in(w.delta), well=well, rows=w.rows))
 
 
 def _use(delta: float) -> None:
     wizard().delta = st.session_state["delta"] = delta
 
 
-def _left() -> str:
+def _left(w: Wizard) -> str:
     """What is left, and the choice of a cap before the first spend; why there is no way on, empty where there is."""
-    w, rules, name = wizard(), access.rules(), dataset(wizard())
+    name = frame.escape(dataset(w))
     st.subheader(_("Budget of this dataset"), anchor=False)
-    if not rules.may_spend(access.me(), name):
+    if not access.rules().may_spend(access.me(), dataset(w)):
         st.info(
-            _("{name} is not yours to spend of. Ask whoever keeps the file of roles.").format(name=frame.escape(name)),
+            _("{name} is not yours to spend of. Ask whoever keeps the file of roles.").format(name=name),
             icon=":material/lock:",
         )
         return ""
-    total = forecast.budget(w)
-    if (held := rules.budget(name)) is not None and (total is None or total.policy is None):
-        # written with the first run, not for every name that is typed here
-        return _by_rules(name, held[0], total.epsilon if total else 0.0)
+    budget = caps.of(dataset(w))
     spent = (
-        _("epsilon {epsilon:g} spent in {runs}").format(epsilon=total.epsilon, runs=words.runs(total.runs))
-        if total and total.runs
+        _("epsilon {epsilon:g} spent in {runs}").format(epsilon=budget.epsilon, runs=words.runs(budget.runs))
+        if budget.runs
         else _("nothing spent")
     )
-    if not caps.decided(name):
-        return _cap(
-            _("**{name}**: {spent} so far. How much may all runs spend together?").format(
-                name=frame.escape(name), spent=spent
-            ),
-            total.epsilon if total else 0.0,
+    if not budget.decided:
+        st.markdown(
+            _("**{name}**: {spent} so far. How much may all runs spend together?").format(name=name, spent=spent)
         )
-    if total is None or total.remaining_epsilon is None:
+        cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=budget.epsilon)
+        if cap is not None and w.epsilon > cap - budget.epsilon:
+            said = _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.")
+            return said.format(cap=cap)
+        st.caption(
+            _("Will be recorded with the first run: {words}.").format(
+                words=_("no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)
+            )
+        )
+        return ""
+    if budget.cap is None:
         st.markdown(
             _(
                 "**{name}**: {spent} so far. It was decided that it has **no cap**; the page Ledger says by "
                 "whom, and sets one."
-            ).format(name=frame.escape(name), spent=spent)
+            ).format(name=name, spent=spent)
         )
         return ""
-    cap = total.policy.max_epsilon
     st.progress(
-        min(1.0, total.epsilon / cap),
-        text=(
-            _(
-                "{name}: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**; delta "
-                "{remaining_delta} left"
-            ).format(
-                name=frame.escape(name),
-                epsilon=total.epsilon,
-                cap=cap,
-                runs=words.runs(total.runs),
-                remaining_epsilon=total.remaining_epsilon,
-                remaining_delta=words.small(total.remaining_delta),
-            )
+        min(1.0, budget.epsilon / budget.cap),
+        text=_(
+            "{name}: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**; delta "
+            "{remaining_delta} left"
+        ).format(
+            name=name,
+            epsilon=budget.epsilon,
+            cap=budget.cap,
+            runs=words.runs(budget.runs),
+            remaining_epsilon=budget.left,
+            remaining_delta=words.small(budget.left_delta or 0.0),
         ),
     )
-    if rules.budget(name) is not None:
+    if budget.by_rules:
         st.caption(_("The cap is set by the file of roles of this installation."))
     if reason := forecast.short_by(w):
         st.error(reason, icon=":material/block:")
     return ""
 
 
-def _by_rules(name: str, cap: float, spent: float) -> str:
-    """The cap of the file of roles, before the ledger has it; why there is no way on."""
-    left = max(cap - spent, 0.0)
-    st.markdown(
-        _("**{name}**: epsilon {spent:g} of {cap:g} spent so far.").format(
-            name=frame.escape(name), spent=spent, cap=cap
-        )
-    )
-    st.caption(_("The cap is set by the file of roles of this installation."))
-    if wizard().epsilon <= left:
-        return ""
-    reason = _(
-        "The cap on this dataset leaves epsilon {left:g}, and this run asks for {epsilon:g}. Lower epsilon."
-    ).format(left=left, epsilon=wizard().epsilon)
-    st.error(reason, icon=":material/block:")
-    return reason
-
-
-def _cap(lead: str, spent: float) -> str:
-    st.markdown(lead)
-    cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=spent)
-    if cap is not None and wizard().epsilon > cap - spent:
-        return _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.").format(cap=cap)
-    st.caption(_("Recorded in the ledger: {words}.").format(words=caps.words(cap)))
-    return ""
-
-
-def _fits(w: Wizard) -> bool:
-    """Whether the chosen method has a guarantee for what is hidden."""
-    return any(m["name"] == w.method and w.relation in m["relations"] for m in forecast.methods())
-
-
-def _choice(w: Wizard) -> bool:
-    """The menu of methods; returns whether the chosen one has a guarantee for what is hidden."""
+def _choice(w: Wizard) -> None:
+    """The menu of methods, what the chosen one is measured to keep, and its options."""
     about = {m["name"]: m for m in forecast.methods()}
     names = sorted(about, key=lambda n: n != words.RECOMMENDED)
     if w.method not in names:
         w.method, w.options = names[0], {}
-    frame.fold(
-        _("All {number} methods side by side").format(number=len(names)),
-        "methods",
-        lambda: _side_by_side(w, [about[n] for n in names]),
-    )
+    many = _("All {number} methods side by side").format(number=len(names))
+    frame.fold(many, "methods", lambda: _side_by_side(w, [about[n] for n in names]))
     chosen = st.selectbox(
         _("Method"),
         names,
@@ -364,17 +294,12 @@ def _choice(w: Wizard) -> bool:
     )
     if chosen != w.method:
         w.method, w.options = chosen, {}
-    result = about[w.method]
-    terms = _("In the terms of the field: {summary}.").format(summary=result["summary"])
-    if w.method == words.RECOMMENDED:
-        st.caption(_(words.REASON), help=terms)
-    else:
-        st.caption(
-            _("Recommended is {recommended}: {lower}{reason}").format(
-                recommended=words.RECOMMENDED, lower=words.REASON[:1].lower(), reason=words.REASON[1:]
-            ),
-            help=terms,
+    result, reason = about[w.method], _(words.REASON)
+    if w.method != words.RECOMMENDED:
+        reason = _("Recommended is {recommended}: {lower}{reason}").format(
+            recommended=words.RECOMMENDED, lower=reason[:1].lower(), reason=reason[1:]
         )
+    st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=result["summary"]))
     _keeps(w)
     if w.relation not in result["relations"]:
         st.error(
@@ -384,16 +309,16 @@ def _choice(w: Wizard) -> bool:
             ).format(method=w.method, relations=words.RELATIONS[w.relation]),
             icon=":material/block:",
         )
-        return False
+        return
     if result["options"]:
         frame.fold(_("Options of the method"), "options", lambda: _options(w, result["options"]))
-    return True
+    if VECTORS & set(result["reads"]):
+        frame.fold(_("Rows as vectors"), "vectors", lambda: _vectors(w))
 
 
 def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
-    """What each method does, what it retention on public tables, and whether it has a promise for what is hidden."""
-    asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
-    held = [app_api.retention(m["name"], **asked) for m in about]
+    """What each method does, what it keeps on public tables, and whether it has a promise for what is hidden."""
+    held = [app_api.retention(m["name"], epsilon=w.epsilon, rows=w.rows) for m in about]
     st.dataframe(
         {
             _("Method"): [m["name"] for m in about],
@@ -409,6 +334,30 @@ def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
 
 def _options(w: Wizard, defaults: dict[str, Any]) -> None:
     w.options = options.ask(defaults, w.options, key=f"option_{w.method}")
+
+
+def _vectors(w: Wizard) -> None:
+    """What the method sees of a row, shown on one that is made up from the description."""
+    known, problem = state.facts_of(w)
+    if known is None:
+        raise synth.InputError(problem)
+    with st.spinner(_("Making up a row")):
+        asked = (known.to_json(), w.relation)
+        width, norm, sensitivity, columns = workers.ask(tasks.vectors, *asked, seconds=forecast.PATIENCE)
+    st.caption(
+        _(
+            "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
+            "so that one person moves a sum by no more than the sensitivity."
+        )
+    )
+    st.markdown(
+        _("**{width:,} coordinates**, length at most {norm:.3f}, sensitivity **{sensitivity:.3f}**.").format(
+            width=width, norm=norm, sensitivity=sensitivity
+        )
+    )
+    heads = (_("Column"), _("Encoded as"), _("Coordinates"), _("Length, at most"), _("A made-up value"))
+    cells = [(name, phrase(form), width, f"{most:.3f}", value or "–") for name, form, width, most, value in columns]
+    st.dataframe(pd.DataFrame(cells, columns=list(heads)), hide_index=True, height=min(300, 38 + 35 * len(cells)))
 
 
 def _keeps(w: Wizard) -> None:
@@ -430,77 +379,52 @@ def _keeps(w: Wizard) -> None:
         )
 
 
-def _expected(w: Wizard) -> Callable[[], None]:
+def _expected(w: Wizard) -> Callable[[], None] | None:
     """What a run will reach; returns what draws the rest."""
-    try:
-        if w.method == words.RECOMMENDED and not together(w):
+    with frame.told():
+        if w.method == words.RECOMMENDED and not state.together(w):
             return forecast.reach(w)
-        if not together(w):
+        if not state.together(w):
             _keeps(w)
-    except synth.SynthError as error:
-        frame.tell(error)
-    return _nothing
+    return None
 
 
-def _nothing() -> None:
-    """There is no more to draw."""
-
-
-def _price(w: Wizard, *, known: bool) -> None:
-    """Noise, time and memory, and what is asked in which stage. Errors: UsageError, InputError."""
-    forecast.joined_shown(w) if together(w) else _costs(w, known)
-    plan = forecast.planned(w)
-    if plan is not None:
-        steps = forecast.joined_stages(plan) if together(w) else _stages(plan)
-        with st.expander(_("Stages of the spend ({number})").format(number=len(next(iter(steps.values()))))):
-            st.table(steps, hide_index=True)
-
-
-def _stages(plan: Any) -> dict[str, list[str]]:
-    return {
-        _("Asks for"): words.asks([s.purpose for s in plan.steps]),
-        _("Tables"): [f"{s.tables:,}" for s in plan.steps],
-        _("Cells"): [f"{s.cells:,}" for s in plan.steps],
-        _("Noise"): [_span(words.count(s.sigma_least), words.count(s.sigma_most)) for s in plan.steps],
-    }
-
-
-def _span(least: str, most: str) -> str:
-    return least if least == most else _("{least} to {most}").format(least=least, most=most)
-
-
-def _costs(w: Wizard, known: bool) -> None:
-    """Noise, time and memory. Errors: UsageError, InputError."""
-    plan = forecast.planned(w)
+def _costs(w: Wizard) -> None:
+    """What noise alone does, and what the run takes; what is asked in which stage. Errors: UsageError, InputError."""
+    plan, joined = forecast.planned(w), state.together(w)
     if plan is None:
         st.info(
             _("This method takes too long to forecast here. It can be run all the same; nothing was spent."),
             icon=":material/hourglass_empty:",
         )
         return
-    _figures(plan, noise_alone=not known)
+    if joined:
+        forecast.joined_shown(w, plan)
+    else:
+        _figures(plan, noise_alone=w.method != words.RECOMMENDED)
+    least, most = ([words.count(getattr(s, f"sigma_{end}")) for s in plan.steps] for end in ("least", "most"))
+    asks = [f"{a.table}: {a.purpose}" for a in plan.steps] if joined else words.asks([s.purpose for s in plan.steps])
+    with st.expander(_("Stages of the spend ({number})").format(number=len(plan.steps))):
+        st.table(
+            {
+                _("Asks for"): [frame.escape(a) for a in asks],
+                _("Tables"): [numerals(f"{s.tables:,}") for s in plan.steps],
+                _("Cells"): [numerals(f"{s.cells:,}") for s in plan.steps],
+                _("Noise"): [
+                    low if low == high else _("{least} to {most}").format(least=low, most=high)
+                    for low, high in zip(least, most, strict=True)
+                ],
+            },
+            hide_index=True,
+        )
 
 
 def _figures(plan: Any, *, noise_alone: bool) -> None:
     """Cards of what noise alone does, and of what the run takes."""
     many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
-    held = f"{'' if forecast.timed(plan.method) else '> '}{words.short_seconds(forecast.seconds(plan))}"
-    noise: list[tuple[str, str, str]] = [
-        (
-            _("Columns, noise alone"),
-            words.at_most(plan.error_one_way),
-            _("Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most."),
-        ),
-    ]
-    if plan.error_two_way is not None:
-        noise.append(
-            (
-                _("Pairs, noise alone"),
-                words.at_most(plan.error_two_way),
-                _("The same for tables of two columns, at most."),
-            )
-        )
-    costs = [
+    # Python starts twice and loads the library, and the page looks every second
+    seconds = words.short_seconds(float(plan.seconds) + forecast.ROUND_IT)
+    cards = [
         (
             _("Noise in a count, in rows"),
             f"± {words.count(max(s.sigma_most for s in many))}",
@@ -511,7 +435,7 @@ def _figures(plan: Any, *, noise_alone: bool) -> None:
         ),
         (
             _("Time"),
-            held,
+            seconds if forecast.timed(plan.method) else f"> {seconds}",
             _("On this computer; a forecast, not a promise. “>”: reading and counting only, without the training."),
         ),
         (
@@ -520,30 +444,34 @@ def _figures(plan: Any, *, noise_alone: bool) -> None:
             _("Of the process that makes the table, at its peak."),
         ),
     ]
+    if noise_alone:
+        of_columns = _(
+            "Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most."
+        )
+        cards.insert(0, (_("Columns, noise alone"), words.at_most(plan.error_one_way), of_columns))
+        if plan.error_two_way is not None:
+            of_pairs = _("The same for tables of two columns, at most.")
+            cards.insert(1, (_("Pairs, noise alone"), words.at_most(plan.error_two_way), of_pairs))
     with st.container(horizontal=True):
-        for label, value, explained in [*(noise if noise_alone else []), *costs]:
+        for label, value, explained in cards:
             st.metric(label, value, border=True, width=175, help=explained)
-
-
-def _person(w: Wizard) -> None:
-    """What becomes of a person with several rows, and which prior knowledge is used."""
-    if not several(w) and unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
-        st.caption(unit.joined(most) if linked(w) else unit.alone(most))
-    if known_names := prior.line(w):
-        st.caption(_("**Prior knowledge:** {names}").format(names=known_names))
 
 
 def _spend(w: Wizard) -> None:
     """What will be charged, and the button."""
-    total = forecast.budget(w)
-    name = frame.escape(dataset(w))
+    budget, name = caps.of(dataset(w)), dataset(w)
+    after = _("which has no cap, as was decided") if budget.decided else _("whose cap is still to be chosen")
+    if budget.left is not None:
+        after = _("which has epsilon {remaining_epsilon:g} left").format(remaining_epsilon=budget.left)
+    waiting = sum(1 for job in jobs.listing() if _waits(job))
+    line = ngettext(", after {n} run that is in line", ", after {n} runs that are in line", waiting) if waiting else ""
     with st.popover(_("What will be charged"), icon=":material/receipt_long:", type="tertiary"):
         st.markdown(
             _("**Will be charged to {name}: epsilon {epsilon:g}, delta {delta}**, {after}.").format(
-                name=name, epsilon=w.epsilon, delta=words.small(w.delta), after=_after(total)
+                name=frame.escape(name), epsilon=w.epsilon, delta=words.small(w.delta), after=after
             )
         )
-        st.markdown(_("**What is hidden:** {hidden}{line}").format(hidden=_hidden(w), line=_line()))
+        st.markdown(_("**What is hidden:** {hidden}{line}").format(hidden=_hidden(w), line=line))
         st.caption(
             _(
                 "The charge is written before the table is read and is not given back, also when the run fails "
@@ -551,63 +479,44 @@ def _spend(w: Wizard) -> None:
                 "several results adds up all of them."
             )
         )
-    if st.button(_label(w), key="spend", type="primary", icon=":material/play_arrow:"):
-        if not caps.decided(dataset(w)) and caps.may_set(dataset(w)):
-            caps.put(dataset(w), st.session_state.get("chosen_cap"))
+    to_choose, cap = not budget.decided and caps.may_set(name), st.session_state.get("chosen_cap")
+    label = _("Spend epsilon {epsilon:g} and make the table")
+    if access.rules().needs_approval(name, w.epsilon):
+        label = _("Ask a reviewer to spend epsilon {epsilon:g} of {dataset}")
+    elif to_choose:
+        label = _("Cap it at {cap:g}, spend epsilon {epsilon:g} and make the table")
+        if cap is None:
+            label = _("Set no cap, spend epsilon {epsilon:g} and make the table")
+    said = label.format(epsilon=w.epsilon, dataset=name, cap=cap or 0.0)
+    if st.button(said, key="spend", type="primary", icon=":material/play_arrow:"):
+        if to_choose:
+            caps.put(name, cap)
         if not learning.charged_elsewhere(w):
-            w.job = runs.start(w).path
-            w.watched = True
+            w.job, w.watched = runs.start(w).path, True
         st.rerun()
 
 
 def _hidden(w: Wizard) -> str:
     """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
-    short = words.RELATIONS_SHORT.get(w.relation, w.relation)
-    if several(w):
-        result, _other = facts_of(w)
-        return short if result is None else short.replace(_("one row"), frame.escape(phrase(result.unit_in_words)))
-    if not unit.person(w):
-        return short
-    most = w.plain.get("max_rows") or 1
-    return short.replace(
-        _("one row"),
-        ngettext("one person with {n} row", "one person with up to {n} rows", most),
-    )
-
-
-def _label(w: Wizard) -> str:
-    if access.rules().needs_approval(dataset(w), w.epsilon):
-        return _("Ask a reviewer to spend epsilon {epsilon:g} of {dataset}").format(
-            epsilon=w.epsilon, dataset=dataset(w)
-        )
-    if caps.decided(dataset(w)) or not caps.may_set(dataset(w)):
-        return _("Spend epsilon {epsilon:g} and make the table").format(epsilon=w.epsilon)
-    cap = st.session_state.get("chosen_cap")
-    if cap is None:
-        return _("Set no cap, spend epsilon {epsilon:g} and make the table").format(epsilon=w.epsilon)
-    return _("Cap it at {cap:g}, spend epsilon {epsilon:g} and make the table").format(cap=cap, epsilon=w.epsilon)
+    short, whole = words.RELATIONS_SHORT[w.relation], ""
+    if state.several(w):
+        result, _problem = state.facts_of(w)
+        whole = "" if result is None else frame.escape(phrase(result.unit_in_words))
+    elif unit.person(w):
+        most = w.plain.get("max_rows") or 1
+        whole = ngettext("one person with {n} row", "one person with up to {n} rows", most)
+    return short.replace(_("one row"), whole) if whole else short
 
 
 def _barred(w: Wizard) -> str:
     """Why this visitor may not spend, or not yet; empty when he may."""
     who, name = access.me(), dataset(w)
     if not access.rules().may_spend(who, name):
-        return _("{name} may not spend of {name2}. Ask whoever keeps the file of roles.").format(
-            name=who.name, name2=name
-        )
-    if not caps.decided(name) and not caps.may_set(name):
+        said = _("{name} may not spend of {name2}. Ask whoever keeps the file of roles.")
+        return said.format(name=who.name, name2=name)
+    if not caps.of(name).decided and not caps.may_set(name):
         return _("Nobody has chosen a cap on {name} yet. Ask whoever keeps the file of roles.").format(name=name)
     return ""
-
-
-def _line() -> str:
-    """How many runs are before this one, where there are any."""
-    waiting = [j for j in jobs.listing() if _waits(j)]
-    return (
-        ngettext(", after {n} run that is in line", ", after {n} runs that are in line", len(waiting))
-        if waiting
-        else ""
-    )
 
 
 def _waits(job: jobs.Job) -> bool:
@@ -618,34 +527,11 @@ def _waits(job: jobs.Job) -> bool:
     return not status.final and status.state != "held"
 
 
-def _after(total: Any) -> str:
-    if total is None or total.remaining_epsilon is None:
-        return (
-            _("which has no cap, as was decided")
-            if caps.decided(dataset(wizard()))
-            else _("whose cap is still to be chosen")
-        )
-    return _("which has epsilon {remaining_epsilon:g} left").format(remaining_epsilon=total.remaining_epsilon)
-
-
-@st.fragment(run_every=POLL)
-def _progress(path: str) -> None:
-    """Looks at the job's folder each second; the page is built anew when the run has ended."""
-    try:
-        job = access.job("watch", path)
-        status = job.status()
-        if status.final:
-            st.rerun()
-        _bar(job, status)
-    except Exception as error:
-        frame.tell(error)
-
-
-def _bar(job: jobs.Job, status: jobs.Status) -> None:
-    asked, free = job.cancel_asked, bool(job.request().get("free"))
-    st.progress(status.fraction, text=runs.in_progress(job, status))
+def _under_way(job: jobs.Job, status: jobs.Status) -> None:
+    """What the run has cost so far, and how its training goes."""
+    free = bool(job.request().get("free"))
+    paid = status.state == "running" and status.stage not in ("", "check")
     st.caption(_("You may close this window: the run goes on, and this page finds it again."))
-    paid = status.state == "running" and status.stage not in ("", "check") and not free
     st.caption(
         _("This costs nothing: it starts from a stored release.")
         if free
@@ -655,14 +541,8 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
     )
     if len(status.losses) > 1:
         st.altair_chart(charts.losses(status.losses), key="losses")
-        st.caption(
-            _("Training loss, now {losses:.4g}. It is computed from the release alone.").format(
-                losses=status.losses[-1][1]
-            )
-        )
-    if st.button(_("Cancel the run"), key="cancel", disabled=asked, icon=":material/stop_circle:"):
-        runs.cancel(job)
-        st.rerun(scope="fragment")
+        said = _("Training loss, now {losses:.4g}. It is computed from the release alone.")
+        st.caption(said.format(losses=status.losses[-1][1]))
 
 
 def _ended(w: Wizard, job: jobs.Job) -> None:
@@ -683,13 +563,10 @@ def _ended(w: Wizard, job: jobs.Job) -> None:
     if status.state == "cancelled":
         st.warning(f"{message}.", icon=":material/stop_circle:")
     else:
-        st.error(f"{_lead(status.exit_code)}{message}", icon=":material/error:")
+        known = words.ENDS.get(status.exit_code, "") if status.exit_code is not None else ""
+        lead = _("The run failed: {known}. ").format(known=known) if known else _("The run failed. ")
+        st.error(f"{lead}{message}", icon=":material/error:")
     st.caption(_spent(job, status))
-
-
-def _lead(code: int | None) -> str:
-    known = words.ENDS.get(code if code is not None else 1, "") if code is not None else ""
-    return _("The run failed: {known}. ").format(known=known) if known else _("The run failed. ")
 
 
 def _spent(job: jobs.Job, status: jobs.Status) -> str:

@@ -9,11 +9,11 @@ import streamlit as st
 
 import synth
 from app.result import asking
-from app.run import recent, runs
+from app.run import caps, recent, runs
 from app.session import access, frame, words
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import Texts, _
+from synth.languages import Texts, _, numerals
 
 STATES = Texts(
     {
@@ -92,22 +92,14 @@ def _ask() -> None:
         )
         job = held[i]
         place = runs.release(job)
-        way = st.radio(
-            _("Write it"),
-            ("form", "json"),
-            key="q_way",
-            horizontal=True,
-            format_func={"form": _("in a form"), "json": _("as JSON")}.__getitem__,
-            help=_("A file of questions for the command line can be used as it is."),
-        )
-        plain = asking.form(place) if way == "form" else _written()
+        plain = asking.form(place)
         several = st.session_state.setdefault("q_several", [])
         if several:
             st.caption(_("Asked together, sharing one epsilon evenly:"))
             for one in several:
                 st.markdown(f"- {frame.escape(asking.in_words(one))}")
-        request = _together(several, plain)
-        if way == "form" and st.button(
+        request = {"questions": [*several, plain]} if several else plain
+        if st.button(
             _("Ask another one with it"), key="add_question", help=_("Questions of one request share its epsilon.")
         ):
             synth.Release(place).question(plain)  # is refused here, before another one is written
@@ -141,31 +133,6 @@ def _epsilon(key: str, usual: float) -> float:
             help=_("All questions of the request share it. Smaller protects better, and widens the intervals."),
         )
     )
-
-
-def _together(several: list[Any], plain: Any) -> Any:
-    return {"questions": [*several, plain]} if several else plain
-
-
-def _written() -> Any:
-    """Questions as JSON data, written or from a file. Errors: UsageError."""
-    sent = st.file_uploader(
-        _("File of questions"), type="json", key="q_file", help=_("As for `synth ask`; it holds no program.")
-    )
-    text = st.text_area(
-        _("Questions as JSON"),
-        value='{"kind": "count"}',
-        key="q_json",
-        help=_("An object, a list of them, or an object with a list of questions."),
-    )
-    try:
-        return json.loads(sent.getvalue() if sent is not None else text)
-    except (ValueError, RecursionError):
-        raise synth.UsageError(
-            _("the questions are no JSON; write for instance {example}").format(
-                example='{"kind": "mean", "column": "age"}'
-            )
-        ) from None
 
 
 @st.cache_data(max_entries=200, show_spinner=False)
@@ -229,7 +196,7 @@ def _figure(value: Any) -> Any:
     """
     if not isinstance(value, float) or value != value:
         return value
-    return f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.4g}"
+    return numerals(f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.4g}")
 
 
 def _about(a: asking.Asked) -> None:
@@ -289,20 +256,16 @@ def _decision(a: asking.Asked) -> None:
 
 
 def _left(name: str) -> str:
-    total = next(iter(synth.Ledger().summary(name)), None)
-    budget = access.rules().budget(name)
-    if budget is not None and (total is None or total.policy is None):
-        left = budget[0] - (total.epsilon if total else 0.0)
-        return _("Of the cap in the file of roles {left:g} is left.").format(left=max(left, 0.0))
-    if total is None or total.remaining_epsilon is None:
+    budget = caps.of(name)
+    if budget.left is None:
         return _("No cap holds for {name}.").format(name=frame.escape(name))
-    if total.remaining_reserve is None:
-        return _("Of the cap {left:g} is left; nothing of it is kept for questions.").format(
-            left=total.remaining_epsilon
+    if budget.reserve is not None:
+        return _("Of the reserve for questions {left:g} is left, of the whole cap {all:g}.").format(
+            left=budget.reserve, all=budget.left
         )
-    return _("Of the reserve for questions {left:g} is left, of the whole cap {all:g}.").format(
-        left=total.remaining_reserve, all=total.remaining_epsilon
-    )
+    if budget.by_rules:
+        return _("Of the cap in the file of roles {left:g} is left.").format(left=budget.left)
+    return _("Of the cap {left:g} is left; nothing of it is kept for questions.").format(left=budget.left)
 
 
 def _reserve() -> None:

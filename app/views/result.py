@@ -17,7 +17,6 @@ from synth.app_api import jobs, looks
 from synth.languages import _, current, phrase
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
-TALL = 700  # height of a page that is shown inside this one, pixels
 PATIENCE = 600.0  # seconds that the verdict may take
 
 
@@ -126,10 +125,8 @@ def _pages(job: jobs.Job, place: Path) -> None:
 
 
 def _read(job: jobs.Job, place: Path, name: str, title: str) -> None:
-    try:
-        st.iframe(export.part(job, place, name).decode(), height=TALL, alt=title)
-    except synth.SynthError as error:
-        frame.tell(error)
+    with frame.told():
+        st.iframe(export.part(job, place, name).decode(), height=export.TALL, alt=title)
 
 
 def _all_of_them(job: jobs.Job) -> None:
@@ -147,7 +144,7 @@ def _all_of_them(job: jobs.Job) -> None:
         export.all_packed,
         job,
         help=_("A folder each, with table, card, report and model.{left}").format(left=left),
-        primary=True,
+        kind="primary",
     )
     st.caption(_("Released together: ") + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
 
@@ -187,7 +184,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
         job,
         place,
         help=_("Table, description, card, report, release, model, and a script that makes more of them."),
-        primary=True,
+        kind="primary",
     )
     with st.popover(_("One file of it"), icon=":material/table:", help=_("The table alone, card, report, PDF.")):
         _parts(job, place)

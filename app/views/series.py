@@ -3,16 +3,14 @@
 import json
 from typing import Any
 
-import altair as alt
-import pandas as pd
 import streamlit as st
 
 import synth
 from app.run import prior
-from app.session import access, frame, words
+from app.session import access, charts, frame, words
 from app.session.state import dataset, ready, view, wizard
 from synth import app_api
-from synth.languages import _, ngettext, phrase
+from synth.languages import _, ngettext
 
 SHOWN = 20  # changes in the picture
 DELTA = 1e-5
@@ -183,14 +181,17 @@ def _changes(waves: list[Any]) -> None:
     except synth.SynthError as error:
         frame.tell(error)
         return
-    sure = [row for row in result if row["sure"]]
+    sure = sum(row["sure"] for row in result)
     st.markdown(
-        _("**{sure} of {all} shares** changed by more than noise and chance explain, at 95 % each.").format(
-            sure=len(sure), all=len(result)
-        )
+        _(
+            "**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % of these are "
+            "expected to be false."
+        ).format(sure=sure, all=len(result))
+        if sure
+        else _("**Nothing changed** by more than noise and chance explain, in {all} shares.").format(all=len(result))
     )
     if result:
-        st.altair_chart(picture(result[:SHOWN]), key="changes")
+        st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
         st.caption(
             _(
                 "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
@@ -198,47 +199,6 @@ def _changes(waves: list[Any]) -> None:
                 "carries the earlier one. It can be published: released answers only."
             )
         )
-
-
-def picture(rows: list[dict[str, Any]]) -> Any:
-    """A change with its interval for each row."""
-    frame_ = pd.DataFrame(
-        [
-            {
-                "what": f"{r['column']}: {phrase(r['value'])}",
-                **{n: r[n] for n in ("before", "after", "change", "low", "high")},
-                "sure": _("changed") if r["sure"] else _("may be noise"),
-            }
-            for r in rows
-        ]
-    )
-    order = list(frame_["what"])
-    colour = alt.Color(
-        "sure:N",
-        scale=alt.Scale(domain=[_("changed"), _("may be noise")], range=["#e0762f", "#8793a6"]),
-        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
-    )
-    y = alt.Y("what:N", title=None, sort=order, axis=alt.Axis(labelLimit=220))
-    tips = [
-        alt.Tooltip("what:N", title=_("share")),
-        *(
-            alt.Tooltip(f"{n}:Q", title=t, format="+.1%")
-            for n, t in (("change", _("change")), ("low", _("at least")), ("high", _("at most")))
-        ),
-        *(alt.Tooltip(f"{n}:Q", title=t, format=".1%") for n, t in (("before", _("before")), ("after", _("after")))),
-    ]
-    base = alt.Chart(frame_)
-    axis = alt.Axis(format="+~%", tickCount=6)
-    spans = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=alt.X("low:Q", title=_("change of the share"), axis=axis), x2="high:Q", y=y, color=colour
-    )
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(x="change:Q", y=y, color=colour, tooltip=tips)
-    zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x="change:Q")
-    message = "; ".join(f"{r['column']} {r['value']} {100 * r['change']:+.1f} %" for r in rows[:3])
-    return alt.layer(zero, spans, dots).properties(
-        height=24 * len(rows) + 90,
-        description=_("Changes of shares with their intervals, the largest: {largest}.").format(largest=message),
-    )
 
 
 page()

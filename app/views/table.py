@@ -7,21 +7,8 @@ import streamlit as st
 
 import synth
 from app.run import learning, prior, recent
-from app.session import access, frame, words
-from app.session.state import (
-    Wizard,
-    alone,
-    answered,
-    apart,
-    dataset,
-    effective,
-    effective_own,
-    facts_of,
-    is_read,
-    own,
-    several,
-    wizard,
-)
+from app.session import access, frame, state, words
+from app.session.state import Wizard, own, wizard
 from app.table import checklist, database, facts, intake, keys, lists, reading, statements, stored, unit
 from synth import app_api
 from synth.languages import _, ngettext
@@ -48,7 +35,7 @@ def page() -> None:
         return
     _chosen(w)
     top = st.container()
-    _belonging(w) if several(w) else _alone(w)
+    _described(w)
     with top:
         checklist.section(w)  # as it stands after this run's edits
     frame.onward("table", blocked=_blocked(), beside=_vouch)
@@ -71,12 +58,12 @@ def _chosen(w: Wizard) -> None:
     at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(
-        _("**Chosen:** {label}{at}, {summary}").format(label=frame.escape(w.label), at=at, summary=reading.summary(w))
+        _("**Chosen:** {label}{at}, {summary}").format(label=frame.escape(w.label), at=at, summary=stored.size(w.plain))
     )
     if right.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
         w.table, w.label, w.plain, w.place, w.source = None, "", {}, None, None
         st.rerun()
-    if not several(w):
+    if not state.several(w):
         reading.section()
     if w.uploaded and w.place is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -210,122 +197,85 @@ def _shown(path: Any, files: list[Any]) -> str:
 
 
 def _go(load: Any, message: str) -> None:
-    try:
-        with st.spinner(message):
-            load()
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    st.rerun()
+    with frame.told(message):
+        load()
+        st.rerun()
 
 
-def _alone(w: Wizard) -> None:
-    """The description of one table."""
+def _described(w: Wizard) -> None:
+    """What is known of the table, or of tables that belong together: what holds them, and each in its grid."""
+    many = state.several(w)
     _names(w)
-    if alone(w):
+    if many:
+        tied = checklist.tied(w)
+        if not tied:
+            st.subheader(_("How the tables belong together"), anchor="joined")
+        keys.join_section()
+        if keys.waiting(w):
+            st.subheader(_("Keys and their bounds"), anchor="keys")
+        keys.section()
+        if not tied:
+            reading.draft_again()
+            return
+        _problems()
+        reading.table_choice()
+        reading.section()
+    left = st.container()
+    if state.apart(w):
         left, right = st.columns([3, 2])
         with right:
-            checklist.here("lists", _("Lists that may tell of persons"))
+            st.subheader(_("Lists that may tell of persons"), anchor="lists")
             lists.section()
-    else:
-        left = st.container()
     with left:
-        reading.notes()
+        if not many:
+            reading.notes()
         facts.grid_section()
-    _problems()
-    if not answered(w):
-        checklist.here("person", _("Rows of one person"))
-    unit.section()
-    if facts.codes_asked(w):
-        checklist.here("codes", _("Numbers, or codes?"))
-        facts.codes_section()
+    if not many:
+        _problems()
+        if not state.answered(w):
+            st.subheader(_("Rows of one person"), anchor="person")
+        unit.section()
+        if facts.codes_asked(w):
+            st.subheader(_("Numbers, or codes?"), anchor="codes")
+            facts.codes_section()
     _vouchers()
     prior.section()
     with frame.row("opened_panel"):
         learning.section()
-        _values()
+        if state.effective_own(w)["columns"]:
+            frame.fold(_("One column: its list of values, and confirming it alone"), "one_column", _one)
+        if many:
+            statements.rules(across=True)
         statements.rules()
         statements.areas()
         statements.uses()
         statements.totals()
         prior.more()
-        if w.place is not None and w.table != frame.SAMPLE:
+        if not many:
             reading.code_book()
-            reading.draft_again()
-    _save(w)
-
-
-def _belonging(w: Wizard) -> None:
-    """The descriptions of several tables: what holds them together, what is decided for all, and each in its grid."""
-    _names(w)
-    if not checklist.tied(w):
-        checklist.here("joined", _("How the tables belong together"))
-    keys.join_section()
-    if keys.waiting(w):
-        checklist.here("keys", _("Keys and their bounds"))
-    keys.section()
-    if not checklist.tied(w):
-        if w.place is not None:
-            reading.draft_again()
-        return
-    _problems()
-    reading.table_choice()
-    reading.table_reading()
-    if apart(w):
-        left, right = st.columns([3, 2])
-        with right:
-            checklist.here("lists", _("Lists that may tell of persons"))
-            lists.section()
-    else:
-        left = st.container()
-    with left:
-        facts.grid_section()
-    _vouchers()
-    with frame.row("opened_panel"):
-        learning.section()
-        _values()
-        statements.rules_across()
-        statements.rules()
-        statements.areas()
-        statements.uses()
-        if w.place is not None:
-            reading.draft_again()
-    _save(w)
-
-
-def _save(w: Wizard) -> None:
-    st.download_button(
+        reading.draft_again()
+    access.offer(
         _("Save this description"),
-        json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n",
         "schema.json",
-        "application/json",
-        key="save_schema",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
+        "save_schema",
+        _saved,
+        state.effective(w),
         help=_("A JSON file that holds no rows. Upload it next time."),
+        kind="tertiary",
     )
+
+
+def _saved(plain: dict[str, Any]) -> bytes:
+    return (json.dumps(plain, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _names(w: Wizard) -> None:
     """Under which name the budget is kept; of one table what is predicted, and for how many a row stands."""
-    choices = [] if several(w) else _weights(w)
-    places = st.columns(1 if several(w) else 3 if choices else 2)
-    with places[0]:
-        _name()
-    if not several(w):
-        with places[1]:
-            _target()
-    if choices:
-        with places[2]:
-            _weight(choices)
-
-
-def _name() -> None:
-    w = wizard()
-    name = st.text_input(
+    asked = {} if state.several(w) else _columns_with_a_part(w)
+    name, *others = st.columns(1 + len(asked))
+    typed = name.text_input(
         _("Name of the dataset"),
-        value=dataset(w),
+        value=state.dataset(w),
         key="dataset",
         max_chars=200,
         help=_(
@@ -333,61 +283,46 @@ def _name() -> None:
             "parts) must share one name: what is learnt from each adds up."
         ),
     )
-    w.plain["dataset"] = name.strip() or None
+    w.plain["dataset"] = typed.strip() or None
+    for box, (fact, (label, names, said)) in zip(others, asked.items(), strict=True):
+        current = w.plain.get(fact)
+        chosen = box.selectbox(
+            label,
+            [None, *names],
+            index=names.index(current) + 1 if current in names else 0,
+            format_func=lambda n: _("none") if n is None else n,
+            key=fact,
+            help=said,
+        )
+        if chosen != current:
+            w.plain[fact] = chosen
+            if fact == "target":
+                w.plain.pop("positive", None)
 
 
-def _target() -> None:
-    w = wizard()
-    choices = [
-        None,
-        *(n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD and n not in w.left_out),
-    ]
-    current = w.plain.get("target")
-    target = st.selectbox(
+def _columns_with_a_part(w: Wizard) -> dict[str, tuple[str, list[str], str]]:
+    """What one column may be: the one to predict, and the number of people that a row stands for."""
+    columns = {n: c["type"] for n, c in w.plain["columns"].items() if n not in w.left_out}
+    numbers = [n for n, kind in columns.items() if kind in ("integer", "float") and n != w.plain.get("target")]
+    target = (
         _("Column to predict (optional)"),
-        choices,
-        index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: _("none") if n is None else n,
-        key="target",
-        help=_("If the table will be used to predict one column, more care is given to how others relate to it."),
+        [n for n, kind in columns.items() if kind not in facts.UNREAD],
+        _("If the table will be used to predict one column, more care is given to how others relate to it."),
     )
-    if target != current:
-        w.plain["target"] = target
-        w.plain.pop("positive", None)
-
-
-def _weights(w: Wizard) -> list[str | None]:
-    """The numbers that may say for how many a row stands, and none of them; empty where there is no number."""
-    numbers = [
-        n
-        for n, c in w.plain["columns"].items()
-        if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")
-    ]
-    return [None, *numbers] if numbers or w.plain.get("weight") is not None else []
-
-
-def _weight(choices: list[str | None]) -> None:
-    """Which number says for how many a row stands."""
-    w = wizard()
-    current = w.plain.get("weight")
-    weight = st.selectbox(
+    weight = (
         _("Weight of a row (optional)"),
-        choices,
-        index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: _("none") if n is None else n,
-        key="weight",
-        help=_(
+        numbers,
+        _(
             "In a survey, the number of people that a row represents. Its smallest and largest value must be "
             "known, not learnt. Comparisons then show how close weighted rows come."
         ),
     )
-    if weight != current:
-        w.plain["weight"] = weight
+    return {"target": target} | ({"weight": weight} if numbers or w.plain.get("weight") is not None else {})
 
 
 def _vouchers() -> None:
     """Who stands behind the facts, at a glance, once somebody does: the counter above says who is still to."""
-    reported = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
+    reported = [c.get("source", "declared") for c in state.effective_own(wizard())["columns"].values()]
     if "unconfirmed" in reported:
         return
     parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
@@ -403,7 +338,7 @@ def _vouchers() -> None:
 
 
 def _problems() -> None:
-    result, problem = facts_of(wizard())
+    result, problem = state.facts_of(wizard())
     if result is None:
         st.error(frame.escape(words.plain(problem)), icon=":material/error:")
 
@@ -411,10 +346,10 @@ def _problems() -> None:
 def _vouch() -> None:
     """The button by which all that waits, in all tables, is confirmed at once on somebody's word."""
     w = wizard()
-    tables = list(w.plain["tables"]) if several(w) else [""]
+    tables = list(w.plain["tables"]) if state.several(w) else [""]
     waiting = {t: names for t in tables if (names := checklist.waiting(w, t))}
-    unread = not is_read(w)
-    if not (waiting or unread or (several(w) and (keys.waiting(w) or apart(w)))):
+    unread = not state.is_read(w)
+    if not (waiting or unread or (state.several(w) and (keys.waiting(w) or state.apart(w)))):
         return
     named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
     with st.popover(_("What it means"), icon=":material/help:", type="tertiary"):
@@ -422,18 +357,18 @@ def _vouch() -> None:
         st.caption(_("Waiting: ") + frame.escape(", ".join(named)))
     word = _("Your word that these are public facts. Your name is recorded with them. Without it you cannot go on.")
     label = ngettext("Confirm {n} column", "Confirm {n} columns", len(named))
-    if several(w) and keys.waiting(w):
+    if state.several(w) and keys.waiting(w):
         label = ngettext("Confirm {n} column and the keys", "Confirm {n} columns and the keys", len(named))
     if st.button(
         label, key="confirm_all", type="primary", icon=":material/how_to_reg:", help=" ".join([word, *_besides(w)])
     ):
-        what = _("All columns and keys") if several(w) else _("All columns")
+        what = _("All columns and keys") if state.several(w) else _("All columns")
         intake.replace(_confirmed(w, waiting), _("{what} are confirmed on your word.").format(what=what))
 
 
 def _besides(w: Wizard) -> list[str]:
     """The answers that are taken along with the columns' facts."""
-    person, coded = unit.proposed(w), not several(w) and bool(facts.codes_asked(w))
+    person, coded = unit.proposed(w), not state.several(w) and bool(facts.codes_asked(w))
     return [_("The answer on rows of one person is taken as it stands.")] * person + [
         _("The choice of numbers and codes is taken as it stands.")
     ] * coded
@@ -441,7 +376,7 @@ def _besides(w: Wizard) -> list[str]:
 
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
-    if not several(w):
+    if not state.several(w):
         unit.take(w)
         plain = facts.confirm(facts.codes_taken(w), waiting.get("", []))
         read = plain.get("dialect")
@@ -459,15 +394,9 @@ def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     return {**w.plain, "tables": tables, "keys": unsaid}
 
 
-def _values() -> None:
-    """One column's categories as lines, and its own confirmation."""
-    if effective_own(wizard())["columns"]:
-        frame.fold(_("One column: its list of values, and confirming it alone"), "one_column", _one)
-
-
 def _one() -> None:
     w = wizard()
-    names = list(effective_own(w)["columns"])
+    names = list(state.effective_own(w)["columns"])
     index = names.index(w.editing) if w.editing in names else 0
     name = st.selectbox(_("Column"), names, index=index, key="editing", help=_("The column to look at."))
     w.editing = name
@@ -478,7 +407,7 @@ def _one() -> None:
         _form(name, column)
     else:
         st.caption(frame.sentence(_("{kind}: it has no list of values.").format(kind=words.KINDS[column["type"]])))
-    if name in alone(w):
+    if name in state.alone(w):
         st.caption(_("It is confirmed above, alone and with a reason."))
     elif column.get("source") == "unconfirmed":
         if st.button(_("I vouch for this column"), key="confirm_one"):
@@ -507,7 +436,9 @@ def _form(name: str, column: dict) -> None:
             st.error(frame.escape(frame.sentence(words.plain(wrong))), icon=":material/error:")
         elif st.button(_("Keep this form"), key="keep_form"):
             changed = _("The made-up keys of {name} have a form now.").format(name=frame.escape(name))
-            intake.replace_own(facts.with_pattern(own(wizard()), name, text), changed)
+            held = {n: v for n, v in column.items() if n != "pattern"}
+            held |= {"pattern": text.strip()} if text.strip() else {}
+            intake.replace_own(facts.with_column(own(wizard()), name, held), changed)
 
 
 def _lines(name: str, column: dict) -> None:
@@ -527,10 +458,9 @@ def _lines(name: str, column: dict) -> None:
         help=_("Every value the column can take. For an ordered category, from lowest to highest."),
     )
     if st.button(_("Keep these values"), key="keep_values"):
-        intake.replace_own(
-            facts.with_values(own(wizard()), name, text),
-            _("The values of {name} are changed.").format(name=frame.escape(name)),
-        )
+        listed = [line.strip() for line in text.splitlines() if line.strip()]
+        changed = _("The values of {name} are changed.").format(name=frame.escape(name))
+        intake.replace_own(facts.with_column(own(wizard()), name, {**column, "categories": listed}), changed)
 
 
 def _blocked() -> str:
@@ -538,7 +468,7 @@ def _blocked() -> str:
     if open_points := checklist.blocked(w):
         return open_points
     try:
-        synth.Ledger().summary(dataset(w))
+        synth.Ledger().summary(state.dataset(w))
     except synth.SynthError as error:
         return frame.message_of(error)
     return ""

@@ -46,7 +46,7 @@ def series_changes(
         for row in sure[:SHOWN]
     ]
     rest = f"; the largest {SHOWN} are shown, --json has all" if len(sure) > SHOWN else ""
-    told = "shares changed by more than noise and chance explain, at 95 % each"
+    told = "shares changed by more than noise and chance explain (at most 5 % of these are expected to be false)"
     return {"changes": result}, [*lines, f"{len(sure)} of {len(result)} {told}{rest}"]
 
 

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from gettext import c2py
+from numbers import Real
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -71,12 +73,30 @@ def as_now(deed: Callable[..., Any]) -> Callable[..., Any]:
     return done
 
 
+class _Writer(Formatter):
+    """Fills places; a number gets the marks of the language spoken."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        text = super().format_field(value, format_spec)
+        return numerals(text) if isinstance(value, Real) and not isinstance(value, bool) else text
+
+
+class _Foreign(str):
+    """A text in another language than English."""
+
+    __slots__ = ()
+
+    def format(self, *values: Any, **named: Any) -> str:
+        return _Writer().vformat(self, values, named)
+
+
 def translated(text: str) -> str:
-    """A text that stands in the code so, placeholders and all, in the current language."""
+    """A text that stands in the code so, placeholders and all, in the current language; numbers that are put into its
+    places are written as in that language."""
     code = current()
     if code == "en" or not text:
         return text
-    return f"⟦{text}⟧" if code == MARKED else _catalogue(code).get(text, text)
+    return f"⟦{text}⟧" if code == MARKED else _Foreign(_catalogue(code).get(text, text))
 
 
 _ = translated
@@ -95,7 +115,8 @@ def ngettext(one: str, many: str, n: int) -> str:
     elif code != "en":
         which, forms = _plurals(code)
         text = forms.get(one, {}).get(which(n), text)
-    return text.replace("{n}", f"{n:,}")
+    filled = text.replace("{n}", numerals(f"{n:,}"))
+    return filled if code in ("en", MARKED) else _Foreign(filled)
 
 
 def phrase(message: str) -> str:

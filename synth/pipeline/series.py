@@ -6,6 +6,9 @@ from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.stats import false_discovery_control, norm
+
 from synth.errors import UsageError, reading
 from synth.pipeline.inference.released_counts import count_intervals
 from synth.pipeline.plan_result import Plain
@@ -66,9 +69,12 @@ def changes(
     """What changed in single columns from one release to a later one: a row for each value, largest change first.
 
     ``columns``: by default all that both released on the same groups. A row: ``column``, ``value``, ``before``,
-    ``after``, ``change``, ``low``, ``high`` (shares, and the interval of the change at ``level``), ``sure``: whether
-    the interval leaves out zero. Intervals count the privacy noise of both and the chance of both samples; the noisy
-    counts are compared, not the tables drawn, into which a prior may have carried an earlier wave.
+    ``after``, ``change``, ``low``, ``high`` (shares, and the interval of the change at ``level``), ``sure``: whether it
+    stands out when as many shares are looked at: of those so marked at most ``1 - level`` are expected to be noise and
+    chance. Intervals count the privacy noise of both and the chance of both samples; the noisy counts are compared, not
+    the tables drawn, into which a prior may have carried an earlier wave.
+
+    **Source**: Benjamini, Hochberg (1995), false discovery rate.
 
     Errors: UsageError for a column that both do not have; InputError for a damaged release.
 
@@ -90,7 +96,18 @@ def changes(
         if set(first) != set(second):
             continue  # wide ranges of numbers whose groups were found under noise
         results += [_change(name, value, first[value], second[value]) for value in first]
-    return sorted(results, key=lambda row: -abs(row["change"]))
+    return sorted(standing_out(results, level=level), key=lambda row: -abs(row["change"]))
+
+
+def standing_out(rows: list[dict[str, Any]], *, level: float) -> list[dict[str, Any]]:
+    """The changes with ``sure``, at a rate of false discoveries of ``1 - level``; intervals are of that level each."""
+    if rows:
+        halves = norm.ppf((1 + level) / 2) / np.array([max(r["high"] - r["change"], 1e-12) for r in rows])
+        chances = 2 * norm.sf(np.abs([r["change"] for r in rows]) * halves)
+        rows = [
+            {**r, "sure": bool(p <= 1 - level)} for r, p in zip(rows, false_discovery_control(chances), strict=True)
+        ]
+    return rows
 
 
 def _change(name: str, value: str, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -104,5 +121,4 @@ def _change(name: str, value: str, first: dict[str, Any], second: dict[str, Any]
         "change": change,
         "low": change - half,
         "high": change + half,
-        "sure": abs(change) > half,
     }

@@ -7,7 +7,7 @@ import hashlib
 import json
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,7 @@ def bundle(
     candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
-    unfinished: bool = False,
+    unfinished: bool | Collection[str] = False,
     as_pdf: bool = False,
     language: str | None = None,
 ) -> Bundled:
@@ -101,9 +101,9 @@ def bundle(
 
     The same release, chosen in the same way, makes the same bytes. ``out``: the file. ``facts``: what only the steward
     knows (``papers.FIELDS``), or a file of it; papers that it does not complete are left out, unless asked for
-    ``unfinished``; ``as_pdf`` adds report, card and papers as one PDF. ``how``: in which way the release was chosen,
-    among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid; ``language``: of its
-    pages and papers, ``de`` or ``en``; records and data are English.
+    ``unfinished`` ones, all or those of these files; ``as_pdf`` adds report, card and papers as one PDF. ``how``: in
+    which way the release was chosen, among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one
+    that paid; ``language``: of its pages and papers, ``de`` or ``en``; records and data are English.
 
     Errors: InputError for a release that was made with seeded noise, was chosen in a way that no epsilon covers, or has
     a part that is missing, damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
@@ -145,7 +145,9 @@ def bundle(
     )
 
 
-def _parts(folder: Path, stored: StoredRelease, *, unfinished: bool) -> tuple[dict[str, bytes], list[pack.Paper]]:
+def _parts(
+    folder: Path, stored: StoredRelease, *, unfinished: bool | Collection[str]
+) -> tuple[dict[str, bytes], list[pack.Paper]]:
     """Everything that leaves, by name, all from the release and the card, which is completed; and all papers."""
     card, schema = stored.card, stored.schema
     verify.check(card)
@@ -157,7 +159,8 @@ def _parts(folder: Path, stored: StoredRelease, *, unfinished: bool) -> tuple[di
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     documents = pack.papers(stored, card)
-    leaving = [p for p in documents if unfinished or not p.waiting]
+    wanted = {p.file for p in documents} if unfinished is True else set(unfinished or ())
+    leaving = [p for p in documents if p.file in wanted or not p.waiting]
     plain = publish.plainly(result, card)
     made = {
         **card_page.files(card),

@@ -148,7 +148,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "ask_release": lambda: releasing.ask(job),
         "release": lambda: releasing.release_all(job),
         "take_result": lambda: export.packed(job, place),
-        "write_papers": lambda: papers._save(job),
+        "write_papers": lambda: papers._save(job, {"file": "", "asks": []}),
         "draw": lambda: more._draw(job, place, 5, {}, several=False),
         "write_out": lambda: more.allow_outlet(job, "@census"),
         "approve_spend": lambda: runs.approve(job),
@@ -316,9 +316,9 @@ def test_papers_and_choice_are_signed_as_they_are_and_nobody_writes_under_it(sig
     releasing.release_all(job, seen=releasing.to_sign(job))
     form = papers.store(job)
     form.parent.mkdir(parents=True, exist_ok=True)
-    form.write_text(json.dumps({"answers": {"contact": "written later"}, "unfinished": True}))
+    form.write_text(json.dumps({"answers": {"contact": "written later"}, "unfinished": ["documents/dpia.html"]}))
     answers, unfinished = papers.read(job)
-    assert (answers.get("contact"), answers["approver"], unfinished) == (None, bob, False)
+    assert (answers.get("contact"), answers["approver"], unfinished) == (None, bob, [])
     assert papers.read(later)[0] == {"contact": "written later"}
     signed(ann)
     with pytest.raises(synth.UsageError, match="signed stands"):

@@ -64,7 +64,6 @@ WAYS = {
     "worst_",
     "smaller_delta",
     "export_csv",  # what the page shows
-    "get_notebook",  # a run as it was asked for
 }
 
 

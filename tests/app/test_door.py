@@ -4,7 +4,6 @@ import http.client
 import os
 import urllib.error
 import urllib.request
-from types import MappingProxyType
 
 import pytest
 from streamlit import config
@@ -40,18 +39,12 @@ def test_rules_by_path_hold_below_every_base_path(base, path, monkeypatch, tmp_p
 
 
 class Nobody:
-    """A server without sessions and files."""
-
-    class _session_mgr:
-        list_sessions = staticmethod(list)
+    """A server without files."""
 
     class media_file_mgr:
-        _files_by_session_and_coord = MappingProxyType({})
-
-        class _storage:
-            @staticmethod
-            def get_file(name):
-                raise door.MediaFileStorageError(name)
+        @staticmethod
+        def read_file(_name):
+            return None
 
 
 class File:

@@ -94,6 +94,19 @@ def words(*texts: str) -> set[str]:
     return {w for text in texts for w in re.findall(r"[^\W\d_]{3,}", text)}
 
 
+ENGLISH = re.compile(r"\b(?:the|and|with|which|are|is|of|to|by|for|from|this|that|not)\b", re.IGNORECASE)
+POINTS = re.compile(r"(?<![\w.-])\d+\.\d{1,2}(?![\w.])|\d{1,3},\d{3},\d{3}")  # numbers as in English
+
+
+def german(at) -> None:
+    """No sentence, number or date of this page is English."""
+    assert not at.exception
+    shown = [text for text in _all(at._tree) if "<style" not in text and "<script" not in text]
+    assert len(shown) > 20
+    left = [t for t in shown if ENGLISH.search(CODE.sub("", t)) or POINTS.search(CODE.sub("", t))]
+    assert not left, (at.title[0].value, *left)
+
+
 NAMES = words(
     *(m["name"] for m in methods()),
     "mixture",
@@ -145,3 +158,19 @@ def test_every_text_of_a_draft_with_open_questions(start, marked):  # noqa: ARG0
     for page in ("privacy", "result"):
         at.switch_page(f"views/{page}.py").run()
         look(at, data)
+
+
+def test_nothing_is_english_on_a_german_page(start):
+    before = list(language._reader)
+    language.readers(lambda: "de")
+    try:
+        at = start()
+        at.button(key="use_sample").click().run()
+        german(at)
+        at.session_state["wizard"].method = "independent"
+        german(at.button(key="onward").click().run())
+        german(ended(at.button(key="spend").click().run()))
+        german(at.button(key="compare").click().run())
+        german(at.switch_page("views/ledger.py").run())
+    finally:
+        language._reader[:] = before

@@ -137,7 +137,7 @@ def _series(at, job):
     at.switch_page(view("series")).run()
     assert not at.exception
     assert "The ledger has charged epsilon 1.5 to club" in said(at)
-    assert "shares** changed by more than noise and chance explain" in said(at)
+    assert "by more than noise and chance explain" in said(at)
     assert any("epsilon 1.5" in str(cell) for t in at.table for cell in t.value.to_numpy().ravel())
     last, w.priors = runs.release(jobs.Job(w.job)), []
     at.button(key="add_prior").click().run()

@@ -58,10 +58,10 @@ def test_the_page_stands_before_the_bundle_is_packed_and_offers_it_afterwards(do
 
 
 def test_a_bundle_that_cannot_be_packed_is_said_on_a_page_that_stands(done, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise synth.InputError("the disk is full; free some space")
 
-    monkeypatch.setattr(export, "_packed_once", full)
+    monkeypatch.setattr(export, "_pack", full)
     done.switch_page(view("result")).run()
     assert not done.exception
     assert "The disk is full" in said(done)

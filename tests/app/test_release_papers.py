@@ -1,19 +1,22 @@
-"""The papers on the page Release: what is still to be written stands before the downloads; one form a dataset."""
+"""The papers of a result, one by one: each asks what it lacks; one answer serves all, and all releases of a dataset."""
 
 import io
 import json
 import zipfile
+from datetime import date
 
 import pytest
 
 from app.result import export, papers
 from app.run import runs
+from app.session import tasks
 from app.session.state import view
 from synth import app_api
 from synth.app_api import jobs, looks
 from tests.app.elements import SCHEMA, ended, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
+DPIA = "documents/dpia.html"
 DAYS = dict.fromkeys(app_api.papers.DATES, "2026-11-25")
 
 
@@ -39,38 +42,67 @@ def packed(job):
         return {n: file.read(n) for n in file.namelist()}
 
 
-def fill(at, **more):
-    for name in app_api.papers.FIELDS:
+def papers_of(job) -> dict[str, list[str]]:
+    """What each paper asks, by its file."""
+    return {p["file"]: p["asks"] for p in tasks.papers(str(runs.release(job)), {})}
+
+
+def opened(at, file: str):
+    at.session_state["paper"] = file
+    return at.run()
+
+
+def fill(at, file: str = DPIA, **more: str):
+    """One paper, with an answer to whatever it asks."""
+    at = opened(at, file)
+    for name in papers_of(of(at))[file]:
         kind = at.text_input if name in papers.ONE_LINE else at.text_area
-        kind(key=f"paper_{name}").set_value(more.get(name, DAYS.get(name, f"{name} *stated*")))
+        kind(key=f"{file}_{name}").set_value(more.get(name, DAYS.get(name, f"{name} *stated*")))
     return at.button(key="save_papers").click().run()
 
 
-def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done):
+def test_a_paper_asks_what_it_lacks_and_is_saved_by_itself(done):
+    """What nobody has begun stays out without a word; one answer serves all papers."""
     assert not done.exception
     assert "Papers: 0 of 8 are finished" in panels(done)
-    assert "Legal basis" in said(done)
     assert not [n for n in packed(of(done)) if n.startswith("documents/")]
+    asks = papers_of(of(done))
     at = fill(done)
     assert not at.exception
-    assert "Papers: 8 of 8 are finished" in panels(at)
-    assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 8
-    card = json.loads(packed(of(at))["card.json"])["deployment"]
-    assert card["approver"] == "approver *stated*"
+    assert any(label.startswith("Papers: ") and "0 of 8" not in label for label in panels(at))
+    written = [n for n in packed(of(at)) if n.startswith("documents/")]
+    assert DPIA in written
+    assert set(written) == {f for f, names in asks.items() if set(names) <= set(asks[DPIA])}
+    other = next(f for f, names in asks.items() if set(names) - set(asks[DPIA]) and set(names) & set(asks[DPIA]))
+    at = opened(at, other)
+    shown = {t.key.removeprefix(f"{other}_") for t in (*at.text_input, *at.text_area) if str(t.key).startswith(other)}
+    assert shown == set(asks[other])
+    assert any(e.label.endswith(("answer that it has", "answers that it has")) for e in at.expander)
+
+
+def test_a_paper_begins_with_what_is_known(done):
+    file = papers.RECORDS
+    at = opened(done, file)
+    assert at.text_input(key=f"{file}_published").value == date.today().isoformat()
+    assert at.text_input(key=f"{file}_name").value == "Synthetic rows of people"
+    assert not papers.store(of(at)).exists(), "a draft counts once it is saved"
 
 
 def test_a_wrong_date_is_said_and_nothing_is_kept(done):
-    at = fill(done, approved="tomorrow")
+    file = next(f for f, names in papers_of(of(done)).items() if set(names) & set(app_api.papers.DATES))
+    at = fill(done, file, **dict.fromkeys(app_api.papers.DATES, "tomorrow"))
     assert "no day" in said(at)
     assert "Papers: 0 of 8 are finished" in panels(at)
     assert not papers.store(of(at)).exists()
 
 
-def test_unfinished_papers_are_in_the_zip_where_somebody_wants_them(done):
-    done.checkbox(key="papers_unfinished").check()
-    at = done.button(key="save_papers").click().run()
-    assert "Papers: 0 of 8 are finished" in panels(at)
-    assert b"<mark>" in packed(of(at))["documents/dpia.html"]
+def test_an_unfinished_paper_is_in_the_zip_where_somebody_wants_it(done):
+    at = opened(done, DPIA)
+    at.checkbox(key=f"unfinished_{DPIA}").check()
+    at = at.button(key="save_papers").click().run()
+    written = {n: content for n, content in packed(of(at)).items() if n.startswith("documents/")}
+    assert set(written) == {DPIA}
+    assert b"<mark>" in written[DPIA]
 
 
 def test_one_form_serves_the_dataset_however_its_name_is_written(done):

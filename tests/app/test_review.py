@@ -294,14 +294,12 @@ def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people
     assert at.title[0].value == "The result"
 
 
-def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
-    done, people, tmp_path, monkeypatch, command
-):
+def test_a_run_is_exported_as_the_command_line_and_the_call_that_make_it(done, people, tmp_path, monkeypatch, command):
     """Both are run as they stand, beside the description and the table; a result opened later has its table's name."""
     at = done
     job = jobs.Job(at.session_state["wizard"].job)
     at.switch_page(view("result")).run()
-    assert "Notebook (.ipynb)" in downloads(at)
+    assert any(c.value.startswith("import synth") for c in at.code)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_bytes(people)
     shutil.copy(runs.release(job) / "schema.json", tmp_path / "schema.json")
@@ -309,11 +307,8 @@ def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
     code, _, stderr = command(*shlex.split(line)[1:], "--ledger", tmp_path / "other.sqlite")
     assert code == 0, stderr
     assert synth.Ledger(tmp_path / "other.sqlite").summary("club")[0].epsilon == 0.5
-    stderr = more.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
     known: dict = {}
-    for cell in json.loads(stderr)["cells"]:
-        if cell["cell_type"] == "code":
-            exec(cell["source"], known)
+    exec(more.in_python({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}}), known)
     assert known["result"].epsilon_spent == 0.25
     w = at.session_state["wizard"]
     w.label = ""

@@ -89,7 +89,7 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
         assert "real rows: relations: stays with tables above" in lines
         assert "SDMetrics' report of related tables" in said(at)
         assert more.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
-        assert "load_related" in more.notebook(job.request(), several=True)
+        assert "load_related" in more.in_python(job.request(), several=True)
 
 
 def test_a_question_about_persons_is_priced_and_answered(start):

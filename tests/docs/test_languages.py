@@ -48,7 +48,7 @@ def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_s
     with language.spoken("de"):
         assert language._("Budget") == "Budget"
         assert language.ngettext("{n} run", "{n} runs", 1) == "1 Lauf"
-        assert language.ngettext("{n} run", "{n} runs", 2000) == "2,000 Läufe"
+        assert language.ngettext("{n} run", "{n} runs", 2000) == "2.000 Läufe"
         assert language.Texts({"a": ("Choose columns",)})["a"] == ("Spalten wählen",)
         message = "method mixture is unknown; choose mst"
         assert language.phrase(message).startswith("Verfahren mixture ist unbekannt; ")
@@ -63,7 +63,9 @@ def test_numbers_in_prose_have_the_marks_of_the_language_and_names_keep_theirs()
             "99,5001 zu 100 steigen"
         )
         assert language.prose("no sentence of 1.5 numbers") == "no sentence of 1.5 numbers"
+        assert language._("{n:,} of {table}").format(n=1234, table="a.b") == "1.234 von a.b"
     assert language.numerals("1,234.5") == "1,234.5"
+    assert language._("{n:,} of {table}").format(n=1234, table="a.b") == "1,234 of a.b"
 
 
 def test_no_field_has_an_empty_text_of_the_frameworks():
