@@ -8,10 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
 import pandas as pd
 import streamlit as st
 
@@ -29,43 +27,35 @@ SHOWN_VALUES = 2000  # categories that can be edited in the browser
 
 def grid(plain: Plain, left_out: list[str]) -> pd.DataFrame:
     """The description as one row for each column, all text but ``use``, ``empty`` and the count of values."""
-    import pandas as pd  # here, since the first page, which shows no grid, would wait for it
-
-    rows = [_row(name, column, name not in left_out) for name, column in plain["columns"].items()]
+    rows = []
+    for name, column in plain["columns"].items():
+        codes = column.get("missing") or ([""] if column.get("nullable") else [])
+        rows.append(
+            {
+                "use": name not in left_out,
+                "column": name,
+                "kind": column["type"],
+                "min": _text(column.get("min")),
+                "max": _text(column.get("max")),
+                "step": _step(column),
+                "values": str(len(column.get("categories") or ()) or ""),
+                "empty": "" in codes,
+                "missing": write_codes([c for c in codes if c]),
+                "source": column.get("source", "declared"),
+                "description": column.get("description") or "",
+            }
+        )
     return pd.DataFrame(rows, columns=list(GRID))
-
-
-def _row(name: str, column: Plain, use: bool) -> Plain:
-    codes = _codes(column)
-    return {
-        "use": use,
-        "column": name,
-        "kind": column["type"],
-        "min": _text(column.get("min")),
-        "max": _text(column.get("max")),
-        "step": _step(column),
-        "values": _count(column),
-        "empty": "" in codes,
-        "missing": write_codes([c for c in codes if c]),
-        "source": column.get("source", "declared"),
-        "description": column.get("description") or "",
-    }
 
 
 def apply(plain: Plain, before: pd.DataFrame, after: pd.DataFrame) -> tuple[Plain, list[str]]:
     """The description and the columns left out, after the edits from ``before`` to ``after``."""
-    columns = {}
-    for (name, column), old, new in zip(
-        plain["columns"].items(), before.to_dict("records"), after.to_dict("records"), strict=True
-    ):
-        changed = {str(k): v for k, v in new.items() if not _same(v, old[k])}
+    columns, rows = {}, (before.to_dict("records"), after.to_dict("records"))
+    for (name, column), old, new in zip(plain["columns"].items(), *rows, strict=True):
+        changed = {str(k): v for k, v in new.items() if v != old[k] and not (_blank(v) and _blank(old[k]))}
         columns[name] = _edited(column, changed, new) if changed else column
     left_out = [str(n) for n, use in zip(after["column"], after["use"], strict=True) if not use]
     return {**plain, "columns": columns}, left_out
-
-
-def _same(a: object, b: object) -> bool:
-    return a == b or (_blank(a) and _blank(b))
 
 
 def _blank(value: object) -> bool:
@@ -73,22 +63,18 @@ def _blank(value: object) -> bool:
 
 
 def _edited(column: Plain, changed: Plain, row: Plain) -> Plain:
-    out = dict(column)
-    if "kind" in changed:
-        out = _as_kind(out, str(row["kind"]))
-    for fact in ("min", "max"):
-        if fact in changed:
-            _set(out, fact, _value(changed[fact], out["type"]))
+    out = _as_kind(column, str(row["kind"])) if "kind" in changed else dict(column)
+    facts: Plain = {fact: _value(changed[fact], out["type"]) for fact in ("min", "max") if fact in changed}
     if "step" in changed:
-        _set_step(out, changed["step"])
+        step = str(changed["step"]).strip()
+        small = re.fullmatch(r"0\.(0*)1", step) if out["type"] == "float" else None
+        facts["decimals"] = len(small[1]) + 1 if small else None
+        facts["resolution"] = None if small else _value(changed["step"], out["type"])
     if "empty" in changed or "missing" in changed:
         codes = [""] * bool(row["empty"]) + read_codes(row["missing"])
-        _set(out, "nullable", True if row["empty"] else None)
-        _set(out, "missing", codes if any(codes) else None)
-    for fact in ("source", "description"):
-        if fact in changed:
-            _set(out, fact, None if _blank(changed[fact]) else changed[fact])
-    return out
+        facts |= {"nullable": True if row["empty"] else None, "missing": codes if any(codes) else None}
+    facts |= {n: None if _blank(changed[n]) else changed[n] for n in ("source", "description") if n in changed}
+    return {n: v for n, v in (out | facts).items() if n not in facts or v is not None}
 
 
 def of_unit(column: Plain, *, own: bool) -> Plain:
@@ -117,9 +103,10 @@ def _as_kind(column: Plain, kind: str) -> Plain:
 
 
 def _whole(column: Plain) -> list[str] | None:
+    """The whole numbers of a range short enough to be categories, as texts."""
     low, high = column.get("min"), column.get("max")
-    if isinstance(low, int) and isinstance(high, int) and 0 <= high - low < WHOLE_RANGE:
-        return [str(v) for v in range(low, high + 1)]
+    if column["type"] in ("integer", *WORDED) and isinstance(low, int) and isinstance(high, int):
+        return [str(v) for v in range(low, high + 1)] if 0 <= high - low < WHOLE_RANGE else None
     return None
 
 
@@ -128,22 +115,10 @@ def identifiers(plain: Plain) -> list[str]:
     return [n for n, c in plain.get("columns", {}).items() if c["type"] == "identifier"]
 
 
-def listable(column: Plain) -> bool:
-    """Whether it holds whole numbers of a range short enough to be categories."""
-    return column["type"] == "integer" and _whole(column) is not None
-
-
 def as_codes(plain: Plain, names: list[str]) -> Plain:
     """The description with these columns of whole numbers as categories: every number of their range is one."""
     columns = {n: _as_kind(c, "categorical") if n in names else c for n, c in plain["columns"].items()}
     return {**plain, "columns": columns}
-
-
-def _set(column: Plain, fact: str, value: object) -> None:
-    if value is None:
-        column.pop(fact, None)
-    else:
-        column[fact] = value
 
 
 def _value(text: object, kind: str) -> object:
@@ -169,23 +144,6 @@ def _step(column: Plain) -> str:
         decimals = int(column.get("decimals") or 0)
         return f"0.{'0' * (decimals - 1)}1" if decimals else "1"
     return {"integer": "1", "datetime": "day"}.get(column["type"], "")
-
-
-def _set_step(column: Plain, text: object) -> None:
-    column.pop("decimals", None)
-    _set(column, "resolution", _value(text, column["type"]))
-    small = re.fullmatch(r"0\.(0*)1", str(text).strip())
-    if small and column["type"] == "float":
-        column.pop("resolution")
-        column["decimals"] = len(small[1]) + 1
-
-
-def _codes(column: Plain) -> list[str]:
-    return list(column.get("missing") or ([""] if column.get("nullable") else []))
-
-
-def _count(column: Plain) -> str:
-    return str(len(column["categories"])) if column.get("categories") else ""
 
 
 def _text(value: object) -> str:
@@ -251,7 +209,7 @@ def grid_section() -> None:
     st.caption(_("Click a cell to change it. Point at a heading to see what it means."))
     edited = st.data_editor(
         base,
-        column_config=_config(base),
+        column_config=_columns(base),
         hide_index=True,
         key=f"grid_{edition}",
         height=min(430, HEIGHT * (len(base) + 1) + 3),
@@ -263,13 +221,9 @@ def grid_section() -> None:
     own(w)["columns"] = {n: of_unit(c, own=stated.get(n, {}).get("of") == "unit") for n, c in result["columns"].items()}
 
 
-def _config(base: pd.DataFrame) -> dict[str, Any]:
+def _columns(base: pd.DataFrame) -> dict[str, Any]:
     """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
     sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
-    return {**_columns(), "source": _source(sources)}
-
-
-def _columns() -> dict[str, Any]:
     return {
         "use": st.column_config.CheckboxColumn(
             _("Use"), help=_("Untick a column to leave it out of the result."), width=62
@@ -304,19 +258,16 @@ def _columns() -> dict[str, Any]:
         "missing": st.column_config.TextColumn(
             _("Missing"), width=84, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
         ),
+        "source": st.column_config.SelectboxColumn(
+            _("Who vouches"),
+            width=112,
+            options=sources,
+            required=True,
+            format_func=lambda s: words.SOURCES[str(s)],
+            help=_("Somebody must answer for each column's facts being public knowledge."),
+        ),
         "description": st.column_config.TextColumn(_("Note"), width=60, help=_("For readers of the result. Optional.")),
     }
-
-
-def _source(options: list[str]) -> Any:
-    return st.column_config.SelectboxColumn(
-        _("Who vouches"),
-        width=112,
-        options=options,
-        required=True,
-        format_func=lambda s: words.SOURCES[str(s)],
-        help=_("Somebody must answer for each column's facts being public knowledge."),
-    )
 
 
 FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
@@ -350,15 +301,12 @@ def codes_section() -> None:
 
 
 def _standing(w: Wizard, names: list[str]) -> list[str]:
-    """The answer that stands: the steward's, else what the ranges suggest."""
+    """The answer that stands: the steward's, else what the ranges suggest: those of counts mostly begin at 0 and go
+    beyond 1, those of codes at 1."""
     if w.codes is not None:
         return [n for n in w.codes if n in names]
-    return [n for n in names if not _counts_things(own(w)["columns"][n])]
-
-
-def _counts_things(column: dict) -> bool:
-    """Whether its whole numbers begin at 0 and go beyond 1, as counts do; codes mostly begin at 1."""
-    return column.get("min") == 0 and (column.get("max") or 0) > 1
+    columns = own(w)["columns"]
+    return [n for n in names if columns[n].get("min") != 0 or (columns[n].get("max") or 0) <= 1]
 
 
 def codes_asked(w: Wizard) -> list[str]:
@@ -372,7 +320,9 @@ def doubted(w: Wizard) -> list[str]:
     tables are not asked."""
     said = [line.partition(FEW)[0].split(",") for line in w.suggestions if FEW in line and not several(w)]
     columns = own(w)["columns"]
-    return [n for names in said for n in names if n in columns and listable(columns[n])]
+    return [
+        n for names in said for n in names if n in columns and columns[n]["type"] == "integer" and _whole(columns[n])
+    ]
 
 
 def codes_taken(w: Wizard) -> dict:
