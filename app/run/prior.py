@@ -323,13 +323,14 @@ def _form(w: Wizard) -> None:
     )
     chosen: Any = None
     if kind == "run":
-        chosen = st.selectbox(
+        at = st.selectbox(
             _("Which release"),
-            runs,
+            range(len(runs)),
             key="prior_run",
-            format_func=release_named,
+            format_func=lambda i: release_named(runs[i]),
             help=_("Of the same dataset first. Whoever is in both tables has both epsilons; the ledger adds them up."),
         )
+        chosen = runs[at]
     elif kind == "file":
         chosen = st.file_uploader(
             _("Public table (CSV, Parquet or Excel), or a release (.zip)"),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -216,7 +217,7 @@ def _row(entry: Any) -> dict[str, Any]:
     charged = entry.kind == "spend"
     return {
         _("Line"): entry.number,
-        _("Time"): entry.time[:19].replace("T", " "),
+        _("Time"): words.moment(datetime.fromisoformat(entry.time).astimezone()),
         _("Dataset"): entry.dataset,
         _("What"): KINDS.get(entry.kind, entry.kind),
         _("Epsilon"): entry.epsilon if charged else None,

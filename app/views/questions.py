@@ -1,6 +1,7 @@
-"""Questions about the real table behind a release: asked, priced for nothing, decided on, answered under noise."""
+"""Questions about the real table behind a release: asked, priced beforehand, decided on, answered under noise."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ def page() -> None:
     frame.head(
         "questions",
         _(
-            "Does the real table say the same as its synthetic one? A question is priced for nothing, and answered "
-            "under noise where its steward agrees."
+            "Does the real table say the same as its synthetic one? What a question costs is free to see; it is "
+            "answered under noise, and charged, where its steward agrees."
         ),
     )
     if access.me().may("ask_question"):
@@ -201,13 +202,12 @@ def _figure(value: Any) -> Any:
 
 def _about(a: asking.Asked) -> None:
     """Who asks what about which release, and why."""
-    about = a.run.request()
     st.markdown(
         _("**{dataset}**, {run}: asked by {who}, {when}").format(
-            dataset=frame.escape(str(about["dataset"])),
+            dataset=frame.escape(str(a.run.request()["dataset"])),
             run=frame.escape(recent.named(a.run)),
             who=frame.escape(a.by or _("the only user")),
-            when=a.time[:16].replace("T", " "),
+            when=words.moment(datetime.fromisoformat(a.time).astimezone()),
         )
     )
     for one in _listed(a.questions):

@@ -1,16 +1,16 @@
 """A table released every year: what each wave may spend, the waves there are, and what changed between two of them."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import streamlit as st
 
-import synth
-from app.run import prior
+from app.run import caps, prior
 from app.session import access, charts, frame, words
 from app.session.state import dataset, ready, view, wizard
 from synth import app_api
-from synth.languages import _, ngettext
+from synth.languages import _, ngettext, numerals
 
 SHOWN = 20  # changes in the picture
 DELTA = 1e-5
@@ -80,26 +80,24 @@ def _waves() -> list[Any]:
         return []
     names = sorted(by_name, key=lambda n: n != dataset(w))
     name = st.selectbox(_("Dataset"), names, key="series_of", help=_("The dataset whose releases are shown."))
-    waves = by_name[name][::-1]
-    cards = [_card(job) for job in waves]
-    st.table(
-        {
-            _("Releases"): [str(card["created"])[:16].replace("T", " ") for card in cards],
-            _("Epsilon"): [f"{card['epsilon']:g}" for card in cards],
-            _("Prior knowledge"): [
-                ", ".join(frame.escape(p["name"]) for p in card.get("priors") or ()) or "-" for card in cards
-            ],
-            _("In it and in all that it rests on"): [_in_all(card) for card in cards],
-        },
-        hide_index=True,
-    )
-    total = next(iter(synth.Ledger().summary(name)), None)
-    if total is not None:
-        st.caption(
-            _(
-                "The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run."
-            ).format(epsilon=total.epsilon, name=frame.escape(name))
+    waves, lines = by_name[name][::-1], []
+    for job in waves:
+        card = json.loads((prior.release_place(job) / prior.CARD).read_text(encoding="utf-8"))
+        known, whole = [p["name"] for p in card.get("priors") or ()], card.get("in_all_releases") or card
+        total = _("guarantees of unlike units or relations, which have no sum")
+        if "apart" not in whole:
+            total = _("epsilon {epsilon:g}, delta {delta}").format(
+                epsilon=whole["epsilon"], delta=words.small(whole["delta"])
+            )
+        day = words.moment(datetime.fromisoformat(card["created"]))
+        lines.append((day, numerals(f"{card['epsilon']:g}"), frame.escape(", ".join(known)) or "–", total))
+    heads = (_("Releases"), _("Epsilon"), _("Prior knowledge"), _("In it and in all that it rests on"))
+    st.table(dict(zip(heads, zip(*lines, strict=True), strict=True)), hide_index=True)
+    st.caption(
+        _("The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run.").format(
+            epsilon=caps.of(name).epsilon, name=frame.escape(name)
         )
+    )
     if name == dataset(w) and w.place is not None and w.table is not None:
         _take_all(w, waves)
     return waves
@@ -133,72 +131,53 @@ def _take_all(w: Any, waves: list[Any]) -> None:
         st.rerun()
 
 
-def _card(job: Any) -> dict[str, Any]:
-    return dict(json.loads((prior.release_place(job) / prior.CARD).read_text(encoding="utf-8")))
-
-
-def _taken(card: dict[str, Any]) -> str:
-    return frame.escape(", ".join(p["name"] for p in card.get("priors") or ())) or "-"
-
-
-def _in_all(card: dict[str, Any]) -> str:
-    reported = card.get("in_all_releases") or card
-    if "apart" in reported:
-        return _("guarantees of unlike units or relations, which have no sum")
-    return _("epsilon {epsilon:g}, delta {delta}").format(
-        epsilon=reported["epsilon"], delta=words.small(reported["delta"])
-    )
-
-
 def _changes(waves: list[Any]) -> None:
     """Shares that changed by more than noise and chance explain, as a picture."""
     st.subheader(_("What changed"), anchor=False)
-    left, right = st.columns(2)
-    places = range(len(waves))
-    before = left.selectbox(
-        _("From"),
-        places,
-        index=len(waves) - 2,
-        key="wave_before",
-        format_func=lambda i: prior.release_named(waves[i]),
-        help=_("The earlier release."),
+    ends = (
+        (_("From"), "wave_before", len(waves) - 2, _("The earlier release.")),
+        (_("To"), "wave_after", len(waves) - 1, _("The later release.")),
     )
-    after = right.selectbox(
-        _("To"),
-        places,
-        index=len(waves) - 1,
-        key="wave_after",
-        format_func=lambda i: prior.release_named(waves[i]),
-        help=_("The later release."),
+    before, after = (
+        waves[
+            box.selectbox(
+                label,
+                range(len(waves)),
+                index=at,
+                key=key,
+                format_func=lambda i: prior.release_named(waves[i]),
+                help=said,
+            )
+        ]
+        for box, (label, key, at, said) in zip(st.columns(2), ends, strict=True)
     )
-    access.allow("watch", waves[before].request().get("owner"))
-    access.allow("watch", waves[after].request().get("owner"))
-    if before == after:
+    if before.path == after.path:
         st.info(_("Choose two different releases."), icon=":material/info:")
         return
-    try:
-        result = app_api.series_changes(prior.release_place(waves[before]), prior.release_place(waves[after]))
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    sure = sum(row["sure"] for row in result)
-    st.markdown(
-        _(
-            "**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % of these are "
-            "expected to be false."
-        ).format(sure=sure, all=len(result))
-        if sure
-        else _("**Nothing changed** by more than noise and chance explain, in {all} shares.").format(all=len(result))
-    )
-    if result:
-        st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
-        st.caption(
+    with frame.told():
+        for job in (before, after):
+            access.allow("watch", job.request().get("owner"))
+        result = app_api.series_changes(prior.release_place(before), prior.release_place(after))
+        sure = sum(row["sure"] for row in result)
+        st.markdown(
             _(
-                "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
-                "chance. The noisy counts of both releases are compared, not their tables, into which prior knowledge "
-                "carries the earlier one. It can be published: released answers only."
+                "**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % of these are "
+                "expected to be false."
+            ).format(sure=sure, all=len(result))
+            if sure
+            else _("**Nothing changed** by more than noise and chance explain, in {all} shares.").format(
+                all=len(result)
             )
         )
+        if result:
+            st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
+            st.caption(
+                _(
+                    "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
+                    "chance. The noisy counts of both releases are compared, not their tables, into which prior "
+                    "knowledge carries the earlier one. It can be published: released answers only."
+                )
+            )
 
 
 page()
