@@ -113,7 +113,7 @@ def test_one_form_serves_the_dataset_however_its_name_is_written(done):
     request = json.loads((job.path / "request.json").read_text())
     (other.path / "request.json").write_text(json.dumps({**request, "dataset": request["dataset"].upper() + " "}))
     assert papers.read(other) == papers.read(job)
-    assert papers.read(job)[0]["contact"] == "contact *stated*"
+    assert papers.read(job)[0]["controller"] == "controller *stated*"
 
 
 def test_what_a_reviewer_released_keeps_the_answers_that_he_saw(done):
@@ -122,7 +122,7 @@ def test_what_a_reviewer_released_keeps_the_answers_that_he_saw(done):
     job = of(done)
     packed(job)
     looks.release(job, by="ann@x.org", approved_by="rev@x.org")
-    fill(done, contact="changed later")
+    fill(done, controller="changed later")
     answers = papers.read(job)[0]
     assert answers["approver"] == "rev@x.org"
-    assert answers["contact"] == "contact *stated*"
+    assert answers["controller"] == "controller *stated*"
