@@ -339,7 +339,7 @@ def follow(
     *,
     about: str | Callable[[jobs.Job, jobs.Status], None],
     key: str = "cancel_beside",
-    label: str = "Cancel",
+    label: str = "",
 ) -> None:
     """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does, or what shows
     that."""
@@ -352,7 +352,7 @@ def follow(
         st.progress(status.fraction, text=in_progress(job, status))
         about(job, status) if callable(about) else st.caption(about)
         if st.button(
-            _(label),
+            label or _("Cancel"),
             key=key,
             disabled=job.cancel_asked,
             icon=":material/stop_circle:",
