@@ -142,7 +142,8 @@ class ChargedRun:
             else:  # a foreign exception's text may quote a cell, so only its kind is named
                 why = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
             end = "cancelled" if cancelled else f"failed after the budget was committed: {why}"
-            raise SpentError(f"{end}; epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}") from error
+            end += f"; epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}"
+            raise SpentError(end) from error
         self.shut()
         if not self._owner.here:
             return

@@ -34,8 +34,8 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
             raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(stated.tables)}")
         facts, of = stated.tables[table], table if stated.several else "the model"
         if column not in facts.measured() and column not in areas.above(facts.columns):
-            near = meant(column, facts.measured())
-            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {near}")
+            columns = meant(column, facts.measured())
+            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {columns}")
         try:
             positions = codec.places_of(facts.columns[column], wanted)
         except ValueError as error:

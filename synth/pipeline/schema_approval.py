@@ -109,9 +109,9 @@ def confirmed(
             raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
     columns = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
     schema = schema.model_copy(update={"columns": columns})
-    drafted = schema.unconfirmed()
-    listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in drafted.items())
-    if drafted and assume_public is False:
+    unconfirmed = schema.unconfirmed()
+    listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in unconfirmed.items())
+    if unconfirmed and assume_public is False:
         raise InputError(
             f"schema: drafted facts that nobody has confirmed: {listed}. Facts taken from private rows are not "
             'free: set "source" to "public" or "declared" where you know them from elsewhere, '
@@ -125,13 +125,13 @@ def confirmed(
     check_alone(schema, assume_public, of=of)
     person, rows = schema.person, schema.max_rows
     if schema.unit_source == UNCONFIRMED and (person is not None or assume_public is False):
-        drafted_unit = "each row is one person" if person is None else f"{person} with {rows} rows each"
+        drafted = "each row is one person" if person is None else f"{person} with {rows} rows each"
         ways = "`unit=row`" if person is None else f"`unit={person}` `max_rows={rows}`, or `unit=row`"
         raise InputError(
-            f"schema: can a person appear in more than one row? The draft proposes: {drafted_unit}; answer with {ways} "
+            f"schema: can a person appear in more than one row? The draft proposes: {drafted}; answer with {ways} "
             '(or set "unit_source" to "declared")'
         )
-    if drafted:
+    if unconfirmed:
         note(f"taken as public on your word: {listed}")
     for name, column in schema.columns.items():
         many = len(column.categories or ())
