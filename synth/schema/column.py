@@ -99,7 +99,7 @@ class Column(BaseModel):
     format: str | None = None
     pattern: str | None = None
     nullable: bool | None = None
-    of: Literal["unit"] | None = None  # one value in all rows of a person (persons.py)
+    of: Literal["unit"] | None = None  # one value in all rows of a person (dataset.py)
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
     role: Literal["public"] | None = None
