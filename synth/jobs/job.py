@@ -46,7 +46,9 @@ def identity(pid: int | None = None) -> str | None:
     number = os.getpid() if pid is None else pid
     try:
         stat = (PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace")
-        return f"{_machine_start()}/{stat.rsplit(')', 1)[1].split()[19]}"
+        boot = PROC / "sys/kernel/random/boot_id"
+        begun = boot.read_text(encoding="utf-8").strip() if boot.exists() else "unknown"
+        return f"{begun}/{stat.rsplit(')', 1)[1].split()[19]}"
     except (OSError, IndexError):
         if (PROC / "self" / "stat").exists():
             return None
@@ -54,13 +56,6 @@ def identity(pid: int | None = None) -> str | None:
         return str(psutil.Process(number).create_time())  # not Linux: a clock that is set makes it another process
     except psutil.Error:
         return None
-
-
-def _machine_start() -> str:
-    try:
-        return (PROC / "sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except OSError:
-        return "unknown"
 
 
 def alive(pid: int, began: str | None) -> bool:
@@ -120,6 +115,10 @@ class Status:
         return self.state in FINAL
 
 
+# Made once: making it takes far longer than a reading, and whoever waits reads many.
+READER = cache(lambda: TypeAdapter(Status))
+
+
 class Job:
     """A job's folder, new or known.
 
@@ -165,8 +164,12 @@ class Job:
         Errors: InputError when this is no job.
         """
         status = self._status()
-        if status.state == "queued" and status.pid is None and self._forsaken():
-            return replace(status, state="failed", message=NEVER)
+        if status.state == "queued" and status.pid is None:
+            plain = self._read("status.json", "unreadable")
+            pid = plain.get("writer")  # where who was to start it, and wrote its status, is gone, nobody else will
+            begun = (self.path / "process.json").exists()  # looked at last: it may have been started meanwhile
+            if isinstance(pid, int) and not alive(pid, plain.get("writer_started")) and not begun:
+                return replace(status, state="failed", message=NEVER)
         if status.final or status.pid is None or alive(status.pid, status.pid_started):
             return status
         status = self._status()  # its last word may have come between the two looks
@@ -178,14 +181,10 @@ class Job:
     def write(self, status: Status) -> None:
         """Replaces the status, stamped with the time and who wrote it. Errors: OSError."""
         writer = {"writer": os.getpid(), "writer_started": identity()}
-        _write(self.path / "status.json", asdict(replace(status, updated=_now())) | writer)
-
-    def _forsaken(self) -> bool:
-        """Whether the process that was to start it, and wrote its status, is gone: nobody else will."""
-        plain = self._read("status.json", "unreadable")
-        pid = plain.get("writer")
-        begun = (self.path / "process.json").exists()  # looked at last: it may have been started meanwhile
-        return isinstance(pid, int) and not alive(pid, plain.get("writer_started")) and not begun
+        _write(
+            self.path / "status.json",
+            asdict(replace(status, updated=datetime.now(UTC).isoformat(timespec="milliseconds"))) | writer,
+        )
 
     def cancel(self) -> None:
         """Asks the worker to stop at its next step; a job that was never started ends here."""
@@ -235,7 +234,7 @@ class Job:
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
         result = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
         try:
-            return _reader().validate_json(json.dumps(result), strict=True)
+            return READER().validate_json(json.dumps(result), strict=True)
         except ValidationError:
             raise InputError(
                 f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again"
@@ -254,12 +253,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return plain if isinstance(plain, dict) else None
-
-
-@cache
-def _reader() -> TypeAdapter[Status]:
-    """What reads a status, made once: making it takes far longer than a reading, and whoever waits reads many."""
-    return TypeAdapter(Status)
 
 
 def home() -> Path:
@@ -301,10 +294,6 @@ def listing(folder: Path | None = None) -> list[Job]:
         except OSError:  # removed since
             continue
     return [Job(path) for *_, path in sorted(results, reverse=True)]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:

@@ -107,12 +107,14 @@ def signature(release: str | Path) -> dict[str, Any] | None:
 def files(release: Path) -> dict[str, str]:
     """Every file of a release by its digest, a link by where it leads."""
     there = (p for p in sorted(release.rglob("*")) if p.is_symlink() or p.is_file())
-    return {str(p.relative_to(release)): f"link to {p.readlink()}" if p.is_symlink() else _digest(p) for p in there}
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    found = {}
+    for path in there:
+        if path.is_symlink():
+            found[str(path.relative_to(release))] = f"link to {path.readlink()}"
+            continue
+        with path.open("rb") as opened:
+            found[str(path.relative_to(release))] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return found
 
 
 def released(job: Job) -> dict[str, Any] | None:

@@ -115,14 +115,10 @@ def _high_water() -> tuple[int, int]:
     if resource is None:
         return 0, 0
     scale = 1 if sys.platform == "darwin" else 1024
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return _own_mark() or own.ru_maxrss * scale, children.ru_maxrss * scale
-
-
-def _own_mark() -> int:
-    """Linux's own mark of this program: getrusage's would start at the size of whoever started it. Else 0."""
-    try:
+    own, children = (
+        resource.getrusage(who).ru_maxrss * scale for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    with contextlib.suppress(OSError):  # Linux's own mark: getrusage's would start at the size of whoever started it
         lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+        own = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), own)
+    return own, children

@@ -111,8 +111,9 @@ class Reporter:
         """
         loss = getattr(fraction, "loss", None) if loss is None else loss
         self._advance(min(max(float(fraction), 0.0), 1.0))
-        if loss is not None and isfinite(loss):
-            self._keep(min(max(fraction, 0.0), 1.0), float(loss))
+        if loss is not None and isfinite(loss):  # at most ``POINTS`` are kept, evenly thinned
+            retained = (*self._status.losses, (round(min(max(fraction, 0.0), 1.0), 4), float(loss)))
+            self._status = replace(self._status, losses=retained if len(retained) <= POINTS else retained[::2])
         if self._clock() - self._reported >= PAUSE:
             self._tell()
         self._stop_if_asked()
@@ -137,11 +138,6 @@ class Reporter:
         self._status = replace(self._status, **ended)  # type: ignore[arg-type]
         self._tell()
         self._close()
-
-    def _keep(self, fraction: float, loss: float) -> None:
-        """Keeps at most ``POINTS`` losses, evenly thinned."""
-        retained = (*self._status.losses, (round(fraction, 4), loss))
-        self._status = replace(self._status, losses=retained if len(retained) <= POINTS else retained[::2])
 
     def _advance(self, within: float) -> None:
         overall = min(self._before + self._share * within, 1.0)

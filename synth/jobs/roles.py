@@ -162,15 +162,12 @@ def table() -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for action in ACTIONS.values():
         groups.setdefault(action.rights, []).append(action.words)
-    rows = [f"| {_listed(words)} | {' | '.join(rights)} |" for rights, words in groups.items()]
+    rows, page = [], "open the page "
+    for rights, words in groups.items():  # the pages that can be opened in one
+        opened = [w.removeprefix(page) for w in words if w.startswith(page)]
+        listed = [*([page + ", ".join(opened)] if opened else []), *(w for w in words if not w.startswith(page))]
+        rows.append(f"| {'; '.join(listed)} | {' | '.join(rights)} |")
     return "\n".join([f"| action | {' | '.join(ROLES)} |", "|---" * (1 + len(ROLES)) + "|", *rows])
-
-
-def _listed(words: list[str]) -> str:
-    """Actions in words, the pages that can be opened in one."""
-    page = "open the page "
-    opened = [w.removeprefix(page) for w in words if w.startswith(page)]
-    return "; ".join([*([page + ", ".join(opened)] if opened else []), *(w for w in words if not w.startswith(page))])
 
 
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]

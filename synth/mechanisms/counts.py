@@ -12,8 +12,7 @@ from synth.privacy.accounting.events import Event, RoundedGaussianDpEvent
 from synth.privacy.noise import WIDEST, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Marginal, WeightedCounts
-from synth.sources.rows.encoded import EncodedRows, Tables, parts
-from synth.sources.rows.marginals import MarginalCounter, count
+from synth.sources.rows.marginals import exact
 
 FAINT = "noise of {:.3g} rows on a table of counts is more than the {:.3g} that can be drawn; raise epsilon or delta"
 MANY = 10_000  # tables of a question whose noise is drawn together
@@ -123,14 +122,3 @@ def _noise_together(marginals: Sequence[Marginal], tables: list[np.ndarray], noi
         drawn = noise.exact_gaussian_counts((ends[-1],), sigma=sigma)
         for i, start, end in zip(held, [0, *ends[:-1]], ends, strict=True):
             tables[i] = tables[i] + drawn[start:end]
-
-
-def exact(tables: Tables, rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Counts without noise, as private as the rows: for each table int64 (cells,).
-
-    Privacy: reads rows, exact: they stay with the curator.
-    """
-    if isinstance(rows, EncodedRows):
-        return rows.counts(tables)
-    counter = MarginalCounter(tables)
-    return count(parts(rows, counter.columns, counter.step), counter)

@@ -38,8 +38,7 @@ from synth.schema.dataset import ONE, Dataset, as_tables
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
-from synth.sources.public_tables import with_combinations
-from synth.sources.related_tables import allowed_empty
+from synth.sources.related_tables import allowed_empty, with_combinations
 
 
 @dataclass(frozen=True, kw_only=True)

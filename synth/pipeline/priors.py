@@ -30,13 +30,11 @@ from synth.release.leaving import may_leave
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
-from synth.sources.formats import files
 from synth.sources.formats.files import parquet_files
 from synth.sources.related_tables import places, read
-from synth.sources.rows.encoded import parts
 from synth.sources.rows.forest import link
-from synth.sources.rows.marginals import MarginalCounter, count
-from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
+from synth.sources.rows.marginals import exact
+from synth.sources.table_source import FramePlace, Place
 
 Rows = Mapping[str, np.ndarray]
 Said = tuple[np.ndarray, np.ndarray]  # counts, and the variance of their noise
@@ -226,10 +224,7 @@ class Encoded:
 
     def counts(self, tables: Sequence[Sequence[Any]]) -> list[np.ndarray]:
         """One table's counts, int64 (cells,), of tables on these groupings."""
-        if not tables:
-            return []
-        counter = MarginalCounter(tables)
-        return count(parts(self.rows, counter.columns, counter.step), counter)
+        return exact(tables, self.rows)
 
     def answers(self, marginal: Marginal) -> tuple[np.ndarray, np.ndarray] | None:
         """Noisy counts and their variances, each of the marginal's shape, of an earlier release that was asked."""
@@ -340,11 +335,7 @@ def _released(
 def _public(path: Path, schema: Schema | Dataset) -> tuple[dict[str, Place], dict[str, list[str]]]:
     """Where public tables lie, and the columns of each. Errors: InputError, UsageError."""
     there = places(path, schema)
-    held = {}
-    for table, one in there.items():
-        first = one.paths[0] if isinstance(one, ParquetPlace) else one.path if isinstance(one, FilePlace) else path
-        held[table] = list(files.header(first, dialect=schema.written[table].dialect if one.delimited else None))
-    return there, held
+    return there, {table: one.under(schema.written[table]).header() for table, one in there.items()}
 
 
 def check_apart(

@@ -14,10 +14,10 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.names import dataset_of
 from synth.schema.table import Schema
-from synth.sources import named_databases, public_tables
+from synth.sources import named_databases
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats.text_table import Table
-from synth.sources.related_tables import folder_at, places
+from synth.sources.related_tables import folder_at, places, split_public
 from synth.sources.table_source import FilePlace, Place, place_of
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -70,7 +70,7 @@ def located(
         raise UsageError("`source=`: the tables are those there; give none beside it")
     if source is not None or tables is None:
         return places(tables, schema, source), {}
-    private, public = public_tables.split(tables, schema)
+    private, public = split_public(tables, schema)
     return places(private, schema), public
 
 
@@ -174,7 +174,7 @@ def rough_rows(table: str | Path, *, schema: Schema, source: str | None = None) 
     """
     rows = PrivateRows.of(place_at(str(table), source), schema)
     if isinstance(rows.place, WarehousePlace):
-        return rounded(rows.place.rows_there())
+        return rounded(rows.place.rows_there)
     nothing = Schema.model_construct(columns={})
     return rounded(sum(batch.table.num_rows for batch in rows.place.batches(nothing, rows.columns[:1])))
 

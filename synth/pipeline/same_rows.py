@@ -142,7 +142,7 @@ def _fill(sketches: Sequence[Sketch], rows: PrivateRows) -> None:
         for sketch in sketches:
             place.feed(sketch, columns)
         return
-    if isinstance(place, WarehousePlace) and place.rows_there() > MOST_COMPARED:
+    if isinstance(place, WarehousePlace) and place.rows_there > MOST_COMPARED:
         for sketch in sketches:
             sketch.give_up()
         return

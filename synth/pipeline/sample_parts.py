@@ -27,6 +27,7 @@ from synth.pipeline.draw_rows import Condition, Drawn, allowed_by, rows_at_a_tim
 from synth.release import folder
 from synth.schema import codec
 from synth.sources.engines.engine import Engine
+from synth.sources.formats import files
 
 ABOUT, SUMS = "_parts.json", "_SHA256SUMS"  # by their names, readers of folders of Parquet pass such files over
 FORMAT = "facsimile-parts/1"
@@ -148,7 +149,7 @@ def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allow
 
     Errors: InputError. Privacy: released answers only.
     """
-    folder.write_listed(out / parts.name(number), parts.drawn(stored, number, allowed).listed())
+    files.write_parts(out / parts.name(number), parts.drawn(stored, number, allowed).listed(), listed=True)
     return checksum(out / parts.name(number))
 
 

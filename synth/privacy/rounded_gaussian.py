@@ -55,24 +55,19 @@ def draws(bits: np.ndarray, sigma: float, more: Callable[[], int]) -> np.ndarray
 
 
 def _by_quantile(bits: np.ndarray, sigma: float, out: np.ndarray, more: Callable[[], int]) -> None:
+    from scipy.special import ndtri
+
     high = bits & np.uint64(2**63 - 1)
-    far = _distance(high) * sigma
+    half = high.astype(np.float64)
+    half += 0.5
+    half *= 2.0**-64
+    far = -ndtri(half) * sigma  # |g| for V = (high + 1/2) / 2**63
     size = np.rint(far)
     out[:] = size
     near = np.abs(far - size) > 0.5 - (sigma + 1) * NEAR
     for at in np.flatnonzero(near | (high < DEEP)):
         out[at] = size_of((int(high[at]) << MORE) | more(), sigma, int(size[at]))
     np.negative(out, out=out, where=bits > np.uint64(2**63 - 1))
-
-
-def _distance(high: np.ndarray) -> np.ndarray:
-    """|g| for V = (high + 1/2) / 2**63."""
-    from scipy.special import ndtri
-
-    half = high.astype(np.float64)
-    half += 0.5
-    half *= 2.0**-64
-    return -ndtri(half)
 
 
 @lru_cache(maxsize=4)

@@ -204,11 +204,6 @@ def write_blocks(
     files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect())
 
 
-def write_listed(path: Path, blocks: Iterable[Mapping[str, pa.Array]]) -> None:
-    """A Parquet file of blocks whose text columns are lists of texts and places in them (``codec.decode``)."""
-    files.write_listed(path, blocks)
-
-
 def _as_written(
     texts: Mapping[str, pa.Array], schema: Schema, *, typed: bool, raw_text: bool
 ) -> Mapping[str, pa.Array]:

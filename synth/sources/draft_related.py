@@ -19,14 +19,14 @@ from synth.schema.related_names import Reference, Tree, guessed, shared, sure, t
 from synth.schema.table import MOST_CHILDREN, UNCONFIRMED, Column, Key, PublicTable, Schema
 from synth.sources import named_databases
 from synth.sources.draft_risks import named_like_birth
-from synth.sources.draft_schema import draft, rows_retained
+from synth.sources.draft_schema import draft, rows_by_key, rows_retained
 from synth.sources.engines import sqlite
 from synth.sources.engines.engine import Engine
 from synth.sources.formats import files
-from synth.sources.formats.csv_files import sniffed
-from synth.sources.formats.files import is_delta, parquet_files
+from synth.sources.formats.files import is_delta
 from synth.sources.formats.text_table import Table
-from synth.sources.table_source import CsvPlace, place_of
+from synth.sources.related_tables import ENDINGS, public_keys
+from synth.sources.table_source import place_of
 
 Rows = Callable[[str], tuple[Table, list[str]]]  # a table's rows for a draft, and notes on them
 
@@ -88,24 +88,20 @@ def draft_related(
         read.notes.append(f"{', '.join(unused)}: public, and no table refers to it by name; left out")
     if made.aside:
         read.notes.append(f"{', '.join(made.aside)}: not below {wanted.root}, so left out")
+    orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
+    either = shared(orphans) if len(orphans) > 1 else []  # names do not tell which is the parent
+    asked = [
+        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, `keys={r}` or the other way round."
+        for r in either
+        if r not in sure(either) and r.child < r.parent
+    ]
     plain = {
         "dataset": wanted.dataset,
         "keys": [k.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for k in keys],
         "public": {n: p.model_dump(mode="json", exclude_none=True) for n, p in public.items()},
-        "open": [*made.open, *_either_way(headers, made), *read.open],
+        "open": [*made.open, *asked, *read.open],
     }
     return DraftedTables(tables=schemas, plain={n: v for n, v in plain.items() if v}, notes=read.notes)
-
-
-def _either_way(headers: Mapping[str, Sequence[str]], made: Tree) -> list[str]:
-    """What is to be said of tables that share a key, where names do not tell which is the parent."""
-    orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
-    result = shared(orphans) if len(orphans) > 1 else []
-    return [
-        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, `keys={r}` or the other way round."
-        for r in result
-        if r not in sure(result) and r.child < r.parent
-    ]
 
 
 class _Read:
@@ -127,28 +123,23 @@ class _Read:
         options = dict((self._wanted.options or {}).get(name, {}))
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
         drafted = draft(table, unit="row", **options)
-        columns = {**drafted.schema.columns, **self._referring(name)}
-        self.notes += [f"{name}: {line}" for line in [*notes, *drafted.suggestions]]
-        self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
-        dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
-        self._orders[name] = dates[0] if len(dates) == 1 else None
-        return drafted.schema.model_copy(update={"columns": columns, "unit": None, "unit_source": None})
-
-    def _referring(self, name: str) -> dict[str, Column]:
-        """The columns that refer to public tables: their categories are those tables' keys."""
-        result = {}
-        for reference in self._tree.public:
-            if reference.child != name:
-                continue
+        columns = dict(drafted.schema.columns)
+        for reference in (
+            r for r in self._tree.public if r.child == name
+        ):  # its categories are the public table's keys
             if len(reference.columns) > 1:
                 raise UsageError(
                     f"`public={reference.parent}`: {reference} is a key of several columns; a reference "
                     "to a public table is by one column"
                 )
-            table, _ = self._rows(reference.parent)
-            values = public_keys(table, reference.parent_columns[0], name=reference.parent)
-            result[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
-        return result
+            public, _ = self._rows(reference.parent)
+            values = public_keys(public, reference.parent_columns[0], name=reference.parent)
+            columns[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
+        self.notes += [f"{name}: {line}" for line in [*notes, *drafted.suggestions]]
+        self._counts[name] = None if notes else rows_by_key(table, keyed[: len(above[0].columns)]) if above else None
+        dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
+        self._orders[name] = dates[0] if len(dates) == 1 else None
+        return drafted.schema.model_copy(update={"columns": columns, "unit": None, "unit_source": None})
 
     def public(self, name: str) -> PublicTable:
         """What the schema says of a public table."""
@@ -164,59 +155,31 @@ class _Read:
     def key(self, key: Reference) -> Key:
         """A key with its bound: as stated, or a proposal that waits."""
         stated = (self._wanted.most_children or {}).get(key.child)
-        counts = self._counts[key.child]
-        most = stated if stated is not None else self._proposed(key, counts)
-        order = self._orders[key.child] if most > 1 else None
-        if order is not None:
-            self.notes.append(f"{key.child}: events in the order of {order}, its only date; take `order` out if not")
-        same = key.columns == key.parent_columns
-        return Key(
-            parent=key.parent,
-            child=key.child,
-            columns=key.columns,
-            parent_columns=None if same else key.parent_columns,
-            order=order,
-            source="declared" if stated is not None else UNCONFIRMED,
-            **({"most_children": most} if most else {}),
-        )
-
-    def _proposed(self, key: Reference, counts: np.ndarray | None) -> int:
-        if counts is None or not len(counts):
+        counts, most = self._counts[key.child], stated or 0
+        if stated is None and (counts is None or not len(counts)):
             self.open.append(
                 f"most_children of {key.child} is to be stated (`most_children={key.child}=N`): too many "
                 "rows, or none, to propose it from."
             )
-            return 0
-        most = min(rows_retained(counts), MOST_CHILDREN)
-        retained = np.minimum(counts, most).sum() / counts.sum()
-        self.notes.append(
-            f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
-            f"{retained:.0%} of all; answer with `most_children={key.child}=N`"
+        elif stated is None and counts is not None:
+            most = min(rows_retained(counts), MOST_CHILDREN)
+            retained = np.minimum(counts, most).sum() / counts.sum()
+            self.notes.append(
+                f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
+                f"{retained:.0%} of all; answer with `most_children={key.child}=N`"
+            )
+        order = self._orders[key.child] if most > 1 else None
+        if order is not None:
+            self.notes.append(f"{key.child}: events in the order of {order}, its only date; take `order` out if not")
+        return Key(
+            parent=key.parent,
+            child=key.child,
+            columns=key.columns,
+            parent_columns=None if key.columns == key.parent_columns else key.parent_columns,
+            order=order,
+            source="declared" if stated is not None else UNCONFIRMED,
+            **({"most_children": most} if most else {}),
         )
-        return most
-
-
-def _children(table: Table, columns: Sequence[str]) -> np.ndarray:
-    """Rows with each key that is not missing, (keys,): private."""
-    whole, filled = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
-    for name in columns:
-        text = table.column(name)
-        filled &= np.array([bool(str(v).strip()) for v in text.values], dtype=bool)[text.codes]
-        whole = np.unique(whole * len(text.values) + text.codes, return_inverse=True)[1]
-    counts = np.bincount(whole[filled])
-    return counts[counts > 0]
-
-
-def public_keys(table: Table, column: str, *, name: str) -> tuple[str, ...]:
-    """The values of a public table's key, in its order. Errors: InputError where one is empty or stands twice."""
-    text = table.column(column)
-    values = [str(text.values[i]).strip() for i in text.codes]
-    if not all(values) or len(set(values)) < len(values):
-        raise InputError(
-            f"public table {name}: column {column} is empty somewhere or has a value twice; name the "
-            "column that tells its rows apart"
-        )
-    return tuple(values)
 
 
 def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
@@ -240,9 +203,6 @@ def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
     for table, options in (wanted.options or {}).items():
         if table not in headers:
             raise UsageError(f"{table}.{next(iter(options))}: no such table; write TABLE.COLUMN")
-
-
-FILES = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,7 +236,7 @@ def tables_in(folder: Path) -> dict[str, Path]:
     """
     result: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        end = next((e for e in sorted(FILES, key=len, reverse=True) if path.name.endswith(e)), "")
+        end = next(e for e in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(e))
         if path.name.startswith((".", "_")) or not ((path.is_file() and end) or (path.is_dir() and _parts(path))):
             continue
         name = path.name.removesuffix(end)
@@ -304,15 +264,8 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(at[name], None, stated=stated)
 
-    return LocatedTables(headers={n: _header(p, stated) for n, p in at.items()}, rows=rows, declared=None)
-
-
-def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
-    if is_folder(path):
-        return files.header(parquet_files(path)[0])
-    place = place_of(path)
-    dialect = sniffed(place.path, **(stated or {})) if isinstance(place, CsvPlace) else None
-    return files.header(path, dialect=dialect)
+    headers = {n: place_of(p).as_it_seems(**(stated or {})).header() for n, p in at.items()}
+    return LocatedTables(headers=headers, rows=rows, declared=None)
 
 
 def in_database(source: str) -> LocatedTables:

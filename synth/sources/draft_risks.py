@@ -54,11 +54,15 @@ CODED = r"^[^\s]*[0-9][^\s]*$"  # one word that holds a digit
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnTexts:
-    """A column as the rules see it: its name, distinct texts that are not missing, and how many rows have each."""
+    """A column as the rules see it: its name, distinct texts that are not missing, and how many rows have each.
+
+    ``missing``: the codes that occur, "" among them.
+    """
 
     name: str
-    values: Sequence[str]
+    values: list[str]
     counts: np.ndarray
+    missing: Sequence[str] = ()
 
     @property
     def rows(self) -> int:
@@ -113,11 +117,6 @@ def names_person(name: str) -> bool:
     return bool((PERSON_WORDS - CASES) & set(result)) or any(re.match(r"(patient|pers|pat|versich)", w) for w in result)
 
 
-def named_like_place(name: str) -> bool:
-    """Whether a column's name speaks of post codes, numbers that are no quantities."""
-    return bool(PLACES & set(words(name)))
-
-
 def named_like_birth(name: str) -> bool:
     """Whether a column's name speaks of a birth.
 
@@ -145,15 +144,10 @@ def key_of_numbers(seen: ColumnTexts) -> bool:
     if seen.rows <= SMALL_TABLE:
         return False
     width = {len(v) for v in seen.values}
-    if unique and len(width) <= 3 and _running(seen.values):
+    numbers = np.array(seen.values, dtype=np.float64)
+    if unique and len(width) <= 3 and numbers.max() - numbers.min() + 1 == len(numbers):  # one after the other
         return True
     return seen.long and width <= {min(width)} and min(width) >= 6 and seen.size * 5 > seen.rows
-
-
-def _running(values: Sequence[str]) -> bool:
-    """Whether whole numbers follow each other without a gap."""
-    numbers = np.array(values, dtype=np.float64)
-    return bool(numbers.max() - numbers.min() + 1 == len(numbers))
 
 
 def risk_of_text(seen: ColumnTexts) -> Risk | None:
@@ -221,5 +215,5 @@ def risk_of_list(name: str, values: Sequence[str]) -> Risk | None:
     """
     if len(values) <= FEW:
         return None
-    seen = ColumnTexts(name=name, values=values, counts=np.full(len(values), 2 * RARE * SMALL_TABLE))
+    seen = ColumnTexts(name=name, values=list(values), counts=np.full(len(values), 2 * RARE * SMALL_TABLE))
     return risk_of_text(seen)

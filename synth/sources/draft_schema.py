@@ -7,7 +7,7 @@ have several rows is told by keys that repeat: exact counts of private rows, for
 each person is a proposal until somebody confirms it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -20,47 +20,26 @@ from synth.schema import coarsening, literals, round_bounds
 from synth.schema.column import RISKS, Risk
 from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
 from synth.sources import draft_risks, named_databases
-from synth.sources.draft_risks import FEW, named_like_key, names_person
+from synth.sources.draft_risks import FEW, ColumnTexts, named_like_key, names_person
 from synth.sources.formats import sniff_formats
 from synth.sources.formats.text_table import Table, canonical_texts, from_frame
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cells:
-    """What the rules see of a column: distinct canonical values that are not missing, and counts."""
-
-    name: str
-    values: list[str]
-    counts: np.ndarray  # rows with each value
-    missing: list[str]  # the codes that occur, "" among them
-
-    @property
-    def rows(self) -> int:
-        """Rows with a value."""
-        return int(self.counts.sum())
-
-    @property
-    def seen(self) -> draft_risks.ColumnTexts:
-        """The values and their counts, as the rules of risk want them."""
-        return draft_risks.ColumnTexts(name=self.name, values=self.values, counts=self.counts)
-
-
-def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
+def cells_of(table: Table, name: str, missing: Sequence[str]) -> ColumnTexts:
     """A column of the table. ``missing``: texts that mean that a value is missing, besides the empty one."""
     text = table.column(name)
     plain = np.array(canonical_texts(text.values), dtype=object)
     codes = {canonical(code): code for code in ("", *missing)}
     gone = np.array([value in codes for value in plain], dtype=bool)
     counts = np.bincount(text.codes, minlength=len(plain))
-    result = set(plain[gone])
     values = sorted(set(plain[~gone]))
     index = {value: i for i, value in enumerate(values)}
     places = np.array([index[value] for value in plain[~gone]], dtype=np.int64)
-    return Cells(
+    return ColumnTexts(
         name=name,
         values=values,
         counts=np.bincount(places, weights=counts[~gone], minlength=len(values)).astype(np.int64),
-        missing=[code for key, code in codes.items() if key in result],
+        missing=[code for key, code in codes.items() if key in set(plain[gone])],
     )
 
 
@@ -85,25 +64,22 @@ class Notes(dict[str, list[str]]):
     def sentences(self) -> list[str]:
         """One sentence for each reason that applies; names only."""
         said = [f"{','.join(names)}: {text}" for reason, text in REASONS.items() if (names := self[reason])]
-        return [*said, *self._long()]
-
-    def _long(self) -> list[str]:
-        """What can be done about lists of values that tell of persons."""
         if not self.lists:
-            return []
+            return said
         message = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
         group = f"group them by first characters with `group={ways}`, or " if ways else ""
         return [
+            *said,
             f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): learn them privately with "
-            f"`learn_share=`, or {group}vouch for each alone with `assume_public=` and `reasons=`"
+            f"`learn_share=`, or {group}vouch for each alone with `assume_public=` and `reasons=`",
         ]
 
 
 LIFE = 40  # years between the first and last of dates that are likely to be births
 
 
-def kind_of(cells: Cells, *, kind: str | None, limit: int, notes: Notes) -> Column:
+def kind_of(cells: ColumnTexts, *, kind: str | None, limit: int, notes: Notes) -> Column:
     """One column's facts: as named, or by the first rule that fits. ``kind``: the name's, if any; ``limit``: of texts.
 
     Errors: UsageError for a named date that is none; InputError for more texts than the limit.
@@ -115,125 +91,75 @@ def kind_of(cells: Cells, *, kind: str | None, limit: int, notes: Notes) -> Colu
         return Column(type="categorical", categories=tuple(cells.missing), source=UNCONFIRMED)
     if kind in ("categorical", "ordinal"):
         return _categories(cells, kind, limit=limit, notes=notes)
-    if kind == "datetime":
-        if (column := _dates(cells)) is None:
-            raise UsageError(
-                f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first"
-            )
+    if kind != "datetime" and (column := _numbers(cells, limit, notes)) is not None:
         return column
-    rules: list[Callable[[], Column | None]] = [
-        lambda: _places(cells, limit, notes),
-        lambda: _whole_dates(cells, notes),
-        lambda: _integers(cells, notes),
-        lambda: _floats(cells),
-        lambda: _dates(cells),
-        lambda: _unpublished(cells, notes),
-    ]
-    for rule in rules:
-        column = rule()
-        if column is not None:
-            return column
-    return _categories(cells, "boolean" if len(cells.values) == 2 else "categorical", limit=limit, notes=notes)
-
-
-def _made(cells: Cells, kind: str, **facts: object) -> Column:
-    """The column with its missing codes: an empty cell alone makes it nullable, other codes are listed."""
-    codes = cells.missing
-    missing = tuple(codes) if any(codes) else None
-    return Column.model_validate(
-        {
-            "type": kind,
-            **facts,
-            "nullable": "" in codes or None,
-            "missing": missing,
-            "source": UNCONFIRMED,
-        }
-    )
-
-
-def _places(cells: Cells, limit: int, notes: Notes) -> Column | None:
-    """Post codes are no quantities, even where all are whole numbers."""
-    if not draft_risks.named_like_place(cells.name) or literals.whole(cells.values) is None:
-        return None
-    return _categories(cells, "categorical", limit=limit, notes=notes)
-
-
-def _whole_dates(cells: Cells, notes: Notes) -> Column | None:
-    """Dates written as 20200131."""
-    whole = len(cells.values) > FEW and literals.whole(cells.values) is not None
-    return _other_dates(cells, notes) if whole and draft_risks.dated(cells.values) else None
-
-
-def _other_dates(cells: Cells, notes: Notes) -> Column:
-    notes["dates"].append(cells.name)
-    return _made(cells, "omitted", risk="dates")
-
-
-def _keyed(cells: Cells, notes: Notes) -> Column:
-    """A key becomes a counter: nothing of it is published."""
-    if cells.seen.repeats:
-        notes["keys"].append(cells.name)
-    return _made(cells, "identifier")
-
-
-def _integers(cells: Cells, notes: Notes) -> Column | None:
-    bounds = literals.whole(cells.values)
-    if bounds is None:
-        return None
-    if draft_risks.key_of_numbers(cells.seen):
-        return _keyed(cells, notes)
-    if named_like_key(cells.name) or 1 < len(cells.values) <= FEW:
-        notes["codes"].append(cells.name)
-    if max(-bounds[0], bounds[1]) >= literals.MAX_WHOLE:
-        return None
-    wide = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
-    low, high = round_bounds.within(draft_risks.words(cells.name), bounds, wide)
-    return _made(cells, "integer", min=low, max=high)
-
-
-def _common(cells: Cells, bounds: tuple[int, int]) -> tuple[bool, bool]:
-    """Whether many rows have the smallest and the largest of whole numbers."""
-    numbers, counts = pd.to_numeric(pd.Series(cells.seen.values), errors="coerce").to_numpy(), cells.seen.counts
-    low, high = (bool(counts[numbers == b].sum() >= round_bounds.COMMON) for b in bounds)
-    return low, high
-
-
-def _floats(cells: Cells) -> Column | None:
-    grid = literals.decimal(cells.values)
-    if grid is None:
-        return None
-    step = grid.resolution or 10.0**-grid.decimals
-    wide = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
-    low, high = round_bounds.within(draft_risks.words(cells.name), (grid.low, grid.high), wide)
-    return _made(cells, "float", min=low, max=high, decimals=grid.decimals, resolution=grid.resolution)
-
-
-def _dates(cells: Cells) -> Column | None:
-    span = literals.dates(cells.values)
-    if span is None:
-        return None
-    years = int(span.last[:4]) - int(span.first[:4])
-    span = round_bounds.years(span, births=draft_risks.named_like_birth(cells.name) or years > LIFE)
-    return _made(cells, "datetime", min=span.first, max=span.last, resolution=span.resolution)
-
-
-def _unpublished(cells: Cells, notes: Notes) -> Column | None:
-    """Text that must not be published: a counter where it is a key, else left out. None for lists of categories."""
+    dates = literals.dates(cells.values)
+    if dates is None and kind == "datetime":
+        raise UsageError(f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first")
+    if dates is not None:
+        years = int(dates.last[:4]) - int(dates.first[:4])
+        span = round_bounds.years(dates, births=draft_risks.named_like_birth(cells.name) or years > LIFE)
+        return _made(cells, "datetime", min=span.first, max=span.last, resolution=span.resolution)
+    # text: where it must not be published a counter, as keys are, else left out
     if literals.mostly_numbers(cells.values):
         notes["mixed"].append(cells.name)
-    seen = cells.seen
-    risk = draft_risks.risk_of_text(seen)
+    risk = draft_risks.risk_of_text(cells)
     if risk == "dates":
         return _other_dates(cells, notes)
-    if risk == "key" or (risk == "unique" and not seen.repeats):
+    if risk == "key" or (risk == "unique" and not cells.repeats):
         return _keyed(cells, notes)
     if risk in ("text", "unique"):
         notes["notes"].append(cells.name)
         return _made(cells, "omitted", risk=risk)
-    return None
+    return _categories(cells, "boolean" if len(cells.values) == 2 else "categorical", limit=limit, notes=notes)
 
 
-def _categories(cells: Cells, kind: str, *, limit: int, notes: Notes) -> Column:
+def _made(cells: ColumnTexts, kind: str, **facts: object) -> Column:
+    """The column with its missing codes: an empty cell alone makes it nullable, other codes are listed."""
+    missing = tuple(cells.missing) if any(cells.missing) else None
+    plain = {"type": kind, **facts, "nullable": "" in cells.missing or None, "missing": missing, "source": UNCONFIRMED}
+    return Column.model_validate(plain)
+
+
+def _other_dates(cells: ColumnTexts, notes: Notes) -> Column:
+    notes["dates"].append(cells.name)
+    return _made(cells, "omitted", risk="dates")
+
+
+def _keyed(cells: ColumnTexts, notes: Notes) -> Column:
+    """A key becomes a counter: nothing of it is published."""
+    if cells.repeats:
+        notes["keys"].append(cells.name)
+    return _made(cells, "identifier")
+
+
+def _numbers(cells: ColumnTexts, limit: int, notes: Notes) -> Column | None:
+    """A column of numbers alone, None for another: post codes are no quantities, and some numbers are dates or keys."""
+    name, bounds = cells.name, literals.whole(cells.values)
+    if bounds is not None:
+        if draft_risks.PLACES & set(draft_risks.words(name)):
+            return _categories(cells, "categorical", limit=limit, notes=notes)
+        if len(cells.values) > FEW and draft_risks.dated(cells.values):  # written as 20200131
+            return _other_dates(cells, notes)
+        if draft_risks.key_of_numbers(cells):
+            return _keyed(cells, notes)
+        if named_like_key(name) or 1 < len(cells.values) <= FEW:
+            notes["codes"].append(name)
+        if max(-bounds[0], bounds[1]) < literals.MAX_WHOLE:
+            numbers = pd.to_numeric(pd.Series(cells.values), errors="coerce").to_numpy()
+            often = [bool(cells.counts[numbers == b].sum() >= round_bounds.COMMON) for b in bounds]
+            wide = round_bounds.widened(*bounds, whole=True, common=(often[0], often[1]), step=1)
+            low, high = round_bounds.within(draft_risks.words(name), bounds, wide)
+            return _made(cells, "integer", min=low, max=high)
+    if (grid := literals.decimal(cells.values)) is None:
+        return None
+    step = grid.resolution or 10.0**-grid.decimals
+    wide = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
+    low, high = round_bounds.within(draft_risks.words(name), (grid.low, grid.high), wide)
+    return _made(cells, "float", min=low, max=high, decimals=grid.decimals, resolution=grid.resolution)
+
+
+def _categories(cells: ColumnTexts, kind: str, *, limit: int, notes: Notes) -> Column:
     if len(cells.values) > limit:
         raise InputError(
             f"column {cells.name}: more than {limit} distinct texts; name it with `identifier=` if it is a key, "
@@ -242,55 +168,42 @@ def _categories(cells: Cells, kind: str, *, limit: int, notes: Notes) -> Column:
     numbers = literals.sorted_numbers(cells.values)
     if kind == "ordinal" and numbers is None:
         notes["order"].append(cells.name)
-    risk: Risk | None = draft_risks.risk_of_text(cells.seen)
+    risk: Risk | None = draft_risks.risk_of_text(cells)
     if risk is not None:
-        notes.lists[cells.name] = (len(cells.values), coarsening.offered(cells.values) if cells.seen.long else None)
+        notes.lists[cells.name] = (len(cells.values), coarsening.offered(cells.values) if cells.long else None)
     return _made(cells, kind, categories=numbers or cells.values, risk=risk)
 
 
 RETAINED = 0.95  # part of the rows that a proposed max_rows keeps
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProposedUnit:
-    """The proposal: the key that names a person, or ``row``, and how many rows of each to keep.
-
-    ``keys``: of each key that repeats, how many values it has, and how many rows have one.
-    """
-
-    unit: str
-    max_rows: int | None
-    keys: Mapping[str, tuple[int, int]]
-
-    def sentences(self) -> list[str]:
-        """What the draft says of keys that repeat; nothing where none does."""
-        if not self.keys:
-            return []
-        message = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
-        return [
-            f"{','.join(self.keys)}: keys that repeat ({message}). Can a person appear in more than one row? "
-            f"Proposed: `unit={self.unit}` `max_rows={self.max_rows}`, which keeps {RETAINED:.0%} of the rows; or "
-            "answer `unit=row`: each row is one person"
-        ]
-
-
-def persons(table: Table, columns: Mapping[str, Column]) -> ProposedUnit:
-    """The unit that the identifiers of a draft suggest: the coarsest key that repeats, one of persons before others."""
-    counts = {n: _rows_by_key(table, n) for n, c in columns.items() if c.type == "identifier"}
+def persons(table: Table, columns: Mapping[str, Column]) -> tuple[str, int | None, list[str]]:
+    """The unit that the identifiers of a draft suggest, how many rows of each to keep, and what is said of keys that
+    repeat: the coarsest of them is the unit, one of persons before others; ``row`` where none does."""
+    counts = {n: rows_by_key(table, [n]) for n, c in columns.items() if c.type == "identifier"}
     keys = {n: c for n, c in counts.items() if len(c) and c.max() > 1}
-    reported = {n: (len(c), int(c.sum())) for n, c in keys.items()}
     if not keys:
-        return ProposedUnit(unit="row", max_rows=None, keys={})
+        return "row", None, []
     unit = min(keys, key=lambda n: (not names_person(n), len(keys[n])))
-    return ProposedUnit(unit=unit, max_rows=rows_retained(keys[unit]), keys=reported)
+    message = ", ".join(f"{name} has {len(c)} values in {int(c.sum())} rows" for name, c in keys.items())
+    most = rows_retained(keys[unit])
+    said = (
+        f"{','.join(keys)}: keys that repeat ({message}). Can a person appear in more than one row? "
+        f"Proposed: `unit={unit}` `max_rows={most}`, which keeps {RETAINED:.0%} of the rows; or "
+        "answer `unit=row`: each row is one person"
+    )
+    return unit, most, [said]
 
 
-def _rows_by_key(table: Table, name: str) -> np.ndarray:
-    """Rows with each value that is not empty, (values,)."""
-    text = table.column(name)
-    counts = np.bincount(text.codes, minlength=len(text.values))
-    filled = np.array([bool(str(v).strip()) for v in text.values], dtype=bool)
-    return counts[filled & (counts > 0)]
+def rows_by_key(table: Table, columns: Sequence[str]) -> np.ndarray:
+    """Rows with each key of some columns that is not missing, (keys,): private."""
+    whole, filled = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
+    for name in columns:
+        text = table.column(name)
+        filled &= np.array([bool(str(v).strip()) for v in text.values], dtype=bool)[text.codes]
+        whole = np.unique(whole * len(text.values) + text.codes, return_inverse=True)[1]
+    counts = np.bincount(whole[filled])
+    return counts[counts > 0]
 
 
 def rows_retained(counts: np.ndarray, *, part: float = RETAINED) -> int:
@@ -313,11 +226,10 @@ SMALL_TABLE = draft_risks.SMALL_TABLE
 
 @dataclass(frozen=True, kw_only=True)
 class Drafted:
-    """A schema of unconfirmed facts, sentences that name columns worth a second look, and who may have several rows."""
+    """A schema of unconfirmed facts, and sentences that name columns worth a second look."""
 
     schema: Schema
     suggestions: list[str]
-    persons: ProposedUnit | None = None
 
 
 def draft(
@@ -374,41 +286,26 @@ def draft(
     named = _named(table, options)
     notes = Notes()
     reported = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
-    read = DraftRules(table=table, sniffed=reported, missing=missing, named=named, limit=max_categories, notes=notes)
-    columns = {name: read.column(name, (group or {}).get(name)) for name in table.names}
-    result = persons(table, columns)
-    facts = {"unit": result.unit, "max_rows": result.max_rows, "unit_source": UNCONFIRMED}
+
+    def column(name: str) -> Column:
+        codes, kind = [*missing, *reported.missing.get(name, ())], named.get(name)
+        cells = cells_of(reported.table, name, codes)
+        if name in reported.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
+            seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
+            cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
+        made = reported.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
+        return made if name not in (group or {}) else _grouped(name, made, (group or {})[name])
+
+    columns = {name: column(name) for name in table.names}
+    proposed, most, said = persons(table, columns)
+    facts = {"unit": proposed, "max_rows": most, "unit_source": UNCONFIRMED}
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
-    stated = {"dataset": dataset, "target": _target(target, columns), "dialect": reported.stated_dialect}
+    dialect = None if reported.dialect is None or reported.dialect.is_plain else reported.dialect
+    stated = {"dataset": dataset, "target": _target(target, columns), "dialect": dialect}
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
-    sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else result.sentences())]
-    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences, persons=result)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DraftRules:
-    """What is known of all columns before one is drafted. ``sniffed``: how texts are written; ``limit``: of texts."""
-
-    table: Table
-    sniffed: sniff_formats.Sniffed
-    missing: Sequence[str]
-    named: Mapping[str, str]
-    limit: int
-    notes: Notes
-
-    def column(self, name: str, length: int | None) -> Column:
-        """A column's facts. ``length``: first characters that its values are grouped by, None for values as they are.
-
-        Errors: InputError, UsageError.
-        """
-        codes, kind = [*self.missing, *self.sniffed.missing.get(name, ())], self.named.get(name)
-        cells = cells_of(self.sniffed.table, name, codes)
-        if name in self.sniffed.spelt:
-            read = kind_of(cells, kind=kind, limit=self.limit, notes=Notes())
-            cells = cells_of(self.table, name, codes) if self.sniffed.misread(name, read) else cells
-        column = self.sniffed.column(name, kind_of(cells, kind=kind, limit=self.limit, notes=self.notes))
-        return column if length is None else _grouped(name, column, length)
+    sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else said)]
+    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
 
 
 def _target(target: str | None, columns: Mapping[str, Column]) -> str | None:

@@ -127,17 +127,13 @@ def imported(
     booked = codebook.with_books(result.schema, books or {}, missing=missing)
     if table is None:
         return Described(booked.schema, [*result.notes, *booked.notes])
-    drafted = _completed(booked.schema, table, source, missing)
-    booked = codebook.with_books(drafted.schema, books or {}, missing=missing)  # what the book says stands
-    return Described(booked.schema, [*drafted.notes, *result.notes, *booked.notes], drafted.read_as)
-
-
-def _completed(stated: Schema, table: str | Path, source: str | None, missing: Sequence[str]) -> Described:
-    rows, notes = named_databases.whole(table, source, columns=list(stated.columns))
-    rows = rows.only(list(stated.columns))
-    drafted = draft(rows, missing=missing, **sdv_metadata.kinds(stated))
-    merged = sdv_metadata.merge(stated, drafted.schema)
-    return Described(merged.schema, [*notes, *drafted.suggestions, *merged.notes], rows.dialect)
+    said = booked.schema
+    whole, notes = named_databases.whole(table, source, columns=list(said.columns))
+    drafted = draft(rows := whole.only(list(said.columns)), missing=missing, **sdv_metadata.kinds(said))
+    merged = sdv_metadata.merge(said, drafted.schema)
+    booked = codebook.with_books(merged.schema, books or {}, missing=missing)  # what the book says stands
+    notes = [*notes, *drafted.suggestions, *merged.notes, *result.notes, *booked.notes]
+    return Described(booked.schema, notes, rows.dialect)
 
 
 def _stated(exchanged: ExchangedTables, wanted: Wanted) -> DraftedTables:

@@ -12,7 +12,7 @@ connects: what a job's folder, the ledger or a list of processes shows is the na
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -31,11 +31,9 @@ from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
 from synth.sources.engines.sqlite import tables as sqlite_tables
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
-from synth.sources.formats.cell_formats import Reading
-from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import as_table
-from synth.sources.table_source import CsvPlace, Place, StreamedPlace, place_of
+from synth.sources.table_source import Place, StreamedPlace, place_of
 
 FEW = 500_000  # rows that are enough for a draft
 MOST_HELD = 1 << 28  # bytes of cells that a draft holds, however they lie in a file
@@ -48,7 +46,7 @@ class Database:
     name: str
     shown: str
     may_write: bool = False
-    people: tuple[str, ...] | None = None
+    people: Sequence[str] | None = None
 
     def open_to(self, person: str) -> bool:
         """Whether somebody of that address may use it.
@@ -62,10 +60,7 @@ class Database:
 def databases() -> list[Database]:
     """What the installation offers, in the file's order; nothing is connected to. Errors: InputError."""
     return [
-        Database(
-            name=n, shown=shown(f.address), may_write=f.may_write, people=None if f.people is None else tuple(f.people)
-        )
-        for n, f in _file().items()
+        Database(name=n, shown=shown(f.address), may_write=f.may_write, people=f.people) for n, f in _file().items()
     ]
 
 
@@ -80,10 +75,22 @@ def address(source: str) -> str:
     if not source.startswith("@"):
         return source
     wanted = names.canonical(source[1:])
-    result = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
-    if result is None:
+    entry = next((one for name, one in _file().items() if names.canonical(name) == wanted), None)
+    if entry is None:
         raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
-    return _with_password(source, result)
+    password = os.environ.get(entry.password_env or "")
+    if entry.password_env and password is None:
+        raise InputError(f"source {source}: the variable {entry.password_env} is not set; set its password")
+    if entry.password_file:
+        try:
+            password = regular_files.text(Path(entry.password_file).expanduser()).rstrip("\n")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
+    if password is None:
+        return entry.address
+    parts = urlsplit(entry.address)
+    user, _, host = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
 
 def check_bare(source: str) -> None:
@@ -123,8 +130,7 @@ def shown(source: str) -> str:
 def identity(source: str) -> str:
     """What an address stands for, the same however it is written, a name of the installation's included; without user
     and password. Errors: InputError, UsageError."""
-    result = address(source)
-    return str(placed(result, "").name).removesuffix("/")
+    return str(placed(address(source), "").name).removesuffix("/")
 
 
 def whole(
@@ -141,18 +147,15 @@ def whole(
     not grow with it. ``columns`` must be there. A CSV file is read as it seems to be written (``Table.dialect``);
     ``stated`` facts of its dialect are taken as they are. Errors: InputError, UsageError.
     """
-    at = place(table, source)
-    dialect = sniffed(at.path, **(stated or {})) if isinstance(at, CsvPlace) else None
-    if not isinstance(at, StreamedPlace):
-        files.check_form(table, columns=columns)
-        return files.read(table), []
-    at = CsvPlace(at.path, Reading(dialect=dialect)) if isinstance(at, CsvPlace) else at
+    at = place(table, source).as_it_seems(**(stated or {}))
     names = at.header()
     at.check_form([*names, *(c for c in columns or () if c not in names)])
+    if not isinstance(at, StreamedPlace):
+        return at.read(names), []
     retained, step = thinned(map(as_table, at.parts(names)), few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
     result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)
-    result.dialect = dialect
+    result.dialect = at.reading.dialect
     return result, [note] if step > 1 else []
 
 
@@ -186,10 +189,7 @@ def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]
     Errors: InputError.
     """
     read = place(table, source).read(columns)
-    cells = {}
-    for name in read.names:
-        column = read.column(name)
-        cells[name] = column.values[column.codes]
+    cells = {name: (column := read.column(name)).values[column.codes] for name in read.names}
     with tempfile.TemporaryDirectory(dir=Path(out).parent) as private:  # nobody else may look in there
         made = Path(private) / "copy.parquet"
         files.write(made, cells)
@@ -235,21 +235,3 @@ def _file() -> dict[str, _Entry]:
     named = os.environ.get("SYNTH_SOURCES")
     path = Path(named or "").expanduser()
     return toml_files.load(path, _Entries, kind="sources", variable="SYNTH_SOURCES").root if named else {}
-
-
-def _with_password(source: str, entry: _Entry) -> str:
-    password = None
-    if entry.password_file:
-        try:
-            password = regular_files.text(Path(entry.password_file).expanduser()).rstrip("\n")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
-    elif entry.password_env:
-        password = os.environ.get(entry.password_env)
-        if password is None:
-            raise InputError(f"source {source}: the variable {entry.password_env} is not set; set its password")
-    if password is None:
-        return entry.address
-    parts = urlsplit(entry.address)
-    user, _, host = parts.netloc.rpartition("@")
-    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +21,7 @@ from synth.sources.formats.arrow_text import check_type, one_text
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_files import open_bytes
 from synth.sources.formats.files import parquet_files
-from synth.sources.formats.text_table import Digest, Table, check_names, from_frame
+from synth.sources.formats.text_table import Table, check_names, from_frame
 from synth.sources.rows.encoding import Batch, Encoder, as_table, tables
 from synth.sources.rows.sketch import Sketch
 from synth.sources.rows.spill import Persons
@@ -29,8 +29,7 @@ from synth.sources.rows.spill import Persons
 MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """An encoded table; ``persons``, of every row, where they were asked for; ``digest`` None where there is none.
 
     ``bounded``: no more rows of a person are in it than were asked for, so that ``persons`` is not needed.
@@ -58,6 +57,15 @@ class Place(ABC):
     @abstractmethod
     def name(self) -> str | None:
         """What the table is charged under unless a name is declared; never a credential. None: it has no name."""
+
+    def as_it_seems(self, **stated: str | None) -> "Place":  # noqa: ARG002
+        """The same place, read as a CSV file seems to be written, ``stated`` facts of its dialect as they are: for
+        public tables and drafts. Errors: InputError."""
+        return self
+
+    @abstractmethod
+    def header(self) -> list[str]:
+        """The column names. Errors: InputError."""
 
     @abstractmethod
     def check_form(self, columns: Sequence[str]) -> None:
@@ -89,16 +97,12 @@ class Place(ABC):
         self.feed(digest, names)
         return Opened(encoder.encoded, encoder.persons, digest.mark())
 
-    def feed(self, digest: Digest, columns: Sequence[str]) -> None:  # noqa: B027
+    def feed(self, digest: Sketch, columns: Sequence[str]) -> None:  # noqa: B027
         """Gives the digest what the batches did not: nothing where they were text."""
 
 
 class StreamedPlace(Place):
     """A table that is read some rows at a time."""
-
-    @abstractmethod
-    def header(self) -> list[str]:
-        """The column names. Errors: InputError."""
 
     @abstractmethod
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table | pa.RecordBatch]:
@@ -126,6 +130,10 @@ class FramePlace(Place):
     @property
     def name(self) -> None:
         """A frame has none."""
+
+    def header(self) -> list[str]:
+        """The frame's columns."""
+        return list(self.frame.columns)
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Errors: InputError for an absent column or a type without text."""
@@ -175,6 +183,10 @@ class CsvPlace(FilePlace, StreamedPlace):
 
     batches = StreamedPlace.batches
 
+    def as_it_seems(self, **stated: str | None) -> "CsvPlace":
+        """With the dialect that the file's own bytes show, unconfirmed."""
+        return replace(self, reading=Reading(dialect=csv_files.sniffed(self.path, **stated)))
+
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some megabytes of cells at a time."""
         return csv_files.stream(self.path, list(columns), self.reading.dialect)
@@ -203,16 +215,15 @@ class ParquetPlace(FilePlace, StreamedPlace):
 
     def types(self, columns: Sequence[str]) -> pa.Schema:
         """The columns' types, the same in every file. Errors: InputError."""
-        result: pa.Schema | None = None
+        result = pa.schema([])
         for path in self.paths:
             files.wanted(path, columns)
             held = pq.read_schema(path)
             own = pa.schema([(n, one_text(held.field(n).type)) for n in columns])
-            if result is not None and own != result:
-                odd = next(n for n in columns if own.field(n).type != result.field(n).type)
+            result = result if len(result) else own
+            odd = next((n for n in columns if own.field(n).type != result.field(n).type), None)
+            if odd is not None:
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")
-            result = own
-        assert result is not None
         return result
 
     @property
@@ -237,7 +248,7 @@ class ParquetPlace(FilePlace, StreamedPlace):
         result = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
         return (replace(part, table=part.table.read_by(self.reading)) for part in result)
 
-    def feed(self, digest: Digest, columns: Sequence[str]) -> None:
+    def feed(self, digest: Sketch, columns: Sequence[str]) -> None:
         """The texts of a table short enough to be compared."""
         if self.num_rows > MOST_COMPARED:
             digest.give_up()

@@ -74,6 +74,7 @@ def read_table(path: Path) -> None:
     from synth.schema.table import parse
     from synth.sources.draft_schema import draft
     from synth.sources.formats import files
+    from synth.sources.rows.sketch import Sketch
 
     files.check_form(path)
     table = files.read(path)
@@ -82,7 +83,7 @@ def read_table(path: Path) -> None:
     if set(known.columns) <= set(table.names):
         result = codec.encode(files.read(path, columns=list(known.measured())), known, SystemNoise())
         assert all(len(v) == table.num_rows for v in result.positions.values())
-    table.fingerprint(b"k" * 16)
+    Sketch(b"k" * 16, table.names).add(table)
 
 
 def _json(name: str, plain: object) -> Callable[[Path], Path]:

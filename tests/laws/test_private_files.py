@@ -38,7 +38,7 @@ RUN = """
         return look
 
     spill.Spill.append = looked(spill.Spill.append)
-    marginals.MarginalCounter.tables = looked(marginals.MarginalCounter.tables)
+    marginals.part = looked(marginals.part)
     facts = {"a": {"type": "categorical", "categories": ["x", "y"]}, "b": {"type": "integer", "min": 0, "max": 1}}
     made = synth.run("rows", schema=synth.Schema.parse({"columns": facts}), dataset="d", epsilon=1, delta=1e-5,
                      method=sys.argv[1], num_rows=20, out="out", ledger="ledger.sqlite", seed=1, noise=SeededNoise(1))

@@ -7,6 +7,7 @@ be deleted would be in the counts, and rows that were changed would count twice.
 import json
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +23,7 @@ from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.formats.files import parquet_files
 from synth.sources.named_databases import whole
-from synth.sources.rows.marginals import MarginalCounter
+from synth.sources.rows.marginals import exact
 from synth.sources.table_source import place_of
 from tests.engines import SPARK, spark
 from tests.made import codes, facts_of, number
@@ -52,10 +53,8 @@ def counted(place):
 
 
 def expected():
-    counter = MarginalCounter([[Bins.each("t", 3), Bins.each("n", 6)]])
-    table = pa.table({"t": ["abc".index(t) for t, _ in CURRENT], "n": [n for _, n in CURRENT]})
-    counter.add({n: table.column(n).to_numpy() for n in ("t", "n")})
-    return counter.tables()[0].tolist()
+    rows = {"t": np.array(["abc".index(t) for t, _ in CURRENT]), "n": np.array([n for _, n in CURRENT])}
+    return exact([[Bins.each("t", 3), Bins.each("n", 6)]], rows)[0].tolist()
 
 
 @pytest.mark.parametrize("engine", [None, "duckdb", SPARK])

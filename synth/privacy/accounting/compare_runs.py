@@ -58,20 +58,6 @@ class Composite:
     rdp: float
     exact: float
 
-    def plain(self) -> dict[str, float]:
-        """The figures as JSON data."""
-        return asdict(self)
-
-
-def basic(runs: Sequence[ComparedRun]) -> float:
-    """The sum of the epsilons, at the sum of the deltas; holds however the runs were chosen.
-
-    **Source**: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16.
-
-    Privacy: public only.
-    """
-    return float(sum(r.epsilon for r in runs))
-
 
 def advanced(epsilons: Sequence[float], slack: float) -> float:
     """Epsilon of mechanisms of these epsilons; ``slack`` is what is added to the sum of their deltas.
@@ -141,7 +127,7 @@ def compose(runs: Sequence[ComparedRun], *, at: float = AT) -> Composite:
     delta = delta or at
     mu2 = sum(r.mu**2 for r in runs)
     alone = [r.epsilon for r in runs if r.delta == 0]
-    plain = basic(runs)
+    plain = float(sum(r.epsilon for r in runs))  # basic composition: Dwork and Roth, Theorem 3.16
     halved = [r.epsilon if r.delta == 0 else _epsilon(r.mu, r.delta / 2) for r in runs]
     return Composite(
         runs=len(runs),
@@ -197,17 +183,14 @@ def ledger_composition(lines: Sequence[Entry], dataset: str, *, at: float = AT) 
     """
     spends = [e for e in lines if e.kind == "spend" and e.dataset == dataset]
     reported = [0.0 if e.delta == 0 else e.question.get("mu") for e in spends]
-    if not spends:
-        reason: str | None = "no run is charged"
-    elif len({(e.relation, e.unit) for e in spends}) > 1:
+    reason = None if spends else "no run is charged"
+    if len({(e.relation, e.unit) for e in spends}) > 1:
         reason = "relations or units differ, so the guarantees do not add up to one"
     elif any(not isinstance(mu, int | float) for mu in reported):
         reason = "a run does not tell its noise, so only the plain sum is known"
-    else:
-        reason = None
     pairs = zip(spends, reported, strict=True)
     runs = [] if reason else [ComparedRun(epsilon=e.epsilon, delta=e.delta, mu=mu or 0.0) for e, mu in pairs]
-    steps = [{**compose(runs[:k], at=at).plain(), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
+    steps = [{**asdict(compose(runs[:k], at=at)), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
     return {"dataset": dataset, "calculi": list(CALCULI), "reason": reason, "steps": steps}
 
 

@@ -7,28 +7,22 @@ loss distributions; events that have a Renyi bound only, through that. The sums 
 Proof note: synth/mechanisms/counts.md.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting import losses, renyi
 from synth.privacy.accounting.events import (
-    BoundedRangeDpEvent,
     Event,
     ExponentialMechanismDpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
-    PoissonSampledReplacedDpEvent,
     PureDpEvent,
-    RoundedGaussianDpEvent,
     SlicesDpEvent,
     ZCDpEvent,
     total_mu,
 )
-from synth.privacy.accounting.float_slack import (
-    DELTA_SLACK,
-    with_float_slack,
-)
+from synth.privacy.accounting.float_slack import DELTA_SLACK, with_float_slack
 from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.accounting.slice_profile import epsilon_at
 
@@ -54,7 +48,24 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
     True
     """
     held = list(events)
-    return _chosen(held)[1](held, delta)
+    name, slices = _chosen(held)
+    if name == ACCOUNTANT:
+        return derived_epsilon(total_mu(held), delta)
+    if name == RENYI:
+        return _by_renyi(held, delta)
+    elsewhere, net = total_mu(e for e in held if isinstance(e, GaussianDpEvent)), delta * (1 - DELTA_SLACK)
+    others: list[Any] = [e for e in held if not isinstance(e, GaussianDpEvent)]
+    if name == INTEGRATED:
+        assert slices is not None
+        split = {"rows_split_across_groups": slices.rows_split_across_groups, "rate": slices.rate, "swap": slices.swap}
+        epsilon = epsilon_at(net, slices.shift, ratio=slices.ratio, mu_elsewhere=elsewhere, **split)
+    elif not any(isinstance(e, PoissonSampledDpEvent) for e in others):
+        epsilon = losses.slices_epsilon([e.law for e in others], net, mu_elsewhere=elsewhere)
+    elif all(isinstance(e, PoissonSampledDpEvent) for e in others):
+        epsilon = losses.samples_epsilon(tuple(e.law for e in others), net, mu_elsewhere=elsewhere)
+    else:
+        raise UsageError("slices are not composed with sums over samples; use separate runs")
+    return with_float_slack(epsilon)
 
 
 def accountant(events: Iterable[Event]) -> str:
@@ -65,20 +76,20 @@ def accountant(events: Iterable[Event]) -> str:
     return _chosen(list(events))[0]
 
 
-def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], float]]:
-    """The accountant of these events: its name on a card, and its epsilon."""
+def _chosen(events: list[Event]) -> tuple[str, SlicesDpEvent | None]:
+    """The accountant of these events: its name on a card; and slices of one law as one event, where it is theirs."""
     kinds = {type(e) for e in events}
     if kinds & {ZCDpEvent, ExponentialMechanismDpEvent} or any(isinstance(e, PureDpEvent) for e in events):
-        return RENYI, _by_renyi
-    if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
-        return COMPOSED, _by_samples
-    if kinds <= {GaussianDpEvent, RoundedGaussianDpEvent, BoundedRangeDpEvent}:
-        return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
-    elsewhere, slices = _parted(events)
+        return RENYI, None
+    if any(isinstance(e, PoissonSampledDpEvent) for e in events):
+        return COMPOSED, None
+    slices = [e for e in events if isinstance(e, SlicesDpEvent)]
+    if not slices:
+        return ACCOUNTANT, None
     one = losses.as_one(slices)
-    if one is not None and ((one.rate == 1 and not one.swap) or elsewhere == 0):
-        return INTEGRATED, lambda _, delta: _by_profile(one, elsewhere, delta)
-    return COMPOSED, _by_slices
+    if one is not None and ((one.rate == 1 and not one.swap) or len(slices) == len(events)):
+        return INTEGRATED, one
+    return COMPOSED, None
 
 
 def _by_renyi(events: list[Event], delta: float) -> float:
@@ -97,32 +108,3 @@ def through_renyi(events: list[Event], delta: float) -> float:
     for curve in (e.curve for e in events):
         whole = whole if curve is None else whole + curve
     return with_float_slack(renyi.epsilon_of_curve(whole, delta * (1 - DELTA_SLACK)))
-
-
-def _by_samples(events: list[Event], delta: float) -> float:
-    """By loss distributions, all Gaussian events as one."""
-    elsewhere, others = _parted(events)
-    if not all(isinstance(e, PoissonSampledDpEvent) for e in others):
-        raise UsageError("slices are not composed with sums over samples; use separate runs")
-    laws = tuple(e.law for e in others)
-    return with_float_slack(losses.samples_epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
-
-
-def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
-    """Slices of one law, with all Gaussian events, by the exact profile."""
-    split = {"rows_split_across_groups": one.rows_split_across_groups, "rate": one.rate, "swap": one.swap}
-    net = delta * (1 - DELTA_SLACK)
-    return with_float_slack(epsilon_at(net, one.shift, ratio=one.ratio, mu_elsewhere=elsewhere, **split))
-
-
-def _by_slices(events: list[Event], delta: float) -> float:
-    """Slices of several laws, or samples of them beside Gaussian events, by loss distributions."""
-    elsewhere, others = _parted(events)
-    laws = [e.law for e in others]
-    return with_float_slack(losses.slices_epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
-
-
-def _parted(events: list[Event]) -> tuple[float, list[Any]]:
-    """mu of the Gaussian events, and the others."""
-    gaussian = [e for e in events if isinstance(e, GaussianDpEvent)]
-    return total_mu(gaussian), [e for e in events if not isinstance(e, GaussianDpEvent)]

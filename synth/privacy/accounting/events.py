@@ -22,24 +22,9 @@ from synth.privacy.accounting.slice_profile import Shift
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
 PURE, LAPLACE = "pure", "laplace"
 SAMPLED, REPLACED, CHOICE = "subsampled_gaussian", "sampled, replaced", "choice"
-# As stored, in this order; whatever has its usual value is left out.
-STORED = {
-    "name": None,
-    "sensitivity": None,
-    "sigma": None,
-    "count": None,
-    "failure_delta": 0.0,
-    "pitch": 1.0,
-    "kind": GAUSSIAN,
-    "dim": 0,
-    "num_slices": 0,
-    "directions": "",
-    "rate": 1.0,
-    "spread": False,
-    "swap": 0.0,
-}
+# What a kind alone has, as stored, and what stands for none of it
+OF_A_KIND = {"dim": 0, "num_slices": 0, "directions": "", "rate": 1.0, "spread": False, "swap": 0.0}
 UNCOMPOSED = "slices and samples are not composed with a choice or another library's answer; use separate runs"
-TYPES = {"name": str, "count": int, "kind": str, "dim": int, "num_slices": int, "directions": str, "spread": bool}
 ROUNDED = 2.0**-100  # total variation of a draw by rounded_gaussian.py
 STORED_AS = {"rows_split_across_groups": "spread"}  # names that were found after cards had been written
 
@@ -103,9 +88,11 @@ class Event:
         return 0.0, self.count * cells * ROUNDED * (1 + exp(min(epsilon, 700.0)))
 
     def plain(self) -> dict[str, Any]:
-        """The event as JSON data; what has its usual value is left out."""
-        reported = {STORED_AS.get(f.name, f.name): getattr(self, f.name) for f in fields(self)} | {"kind": self.kind}
-        return {key: reported[key] for key, usual in STORED.items() if key in reported and reported[key] != usual}
+        """The event as JSON data; what has its usual value is left out, the count alone stands always."""
+        reported = {STORED_AS.get(f.name, f.name): (getattr(self, f.name), f.default) for f in fields(self)}
+        plain = {key: value for key, (value, usual) in reported.items() if value != usual or key == "count"}
+        kind = {} if self.kind == GAUSSIAN else {"kind": self.kind}  # it stands between what all have and its own
+        return {k: plain.pop(k) for k in list(plain) if k not in OF_A_KIND} | kind | plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +156,8 @@ class SlicesDpEvent(Event):
     num_slices: int
     directions: str
     rate: float = 1.0
-    swap: float = 0.0
     rows_split_across_groups: bool = False
+    swap: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,7 +269,7 @@ class LaplaceDpEvent(PureDpEvent):
     @property
     def curve(self) -> np.ndarray:
         """Those (orders,) of discrete Laplace noise."""
-        return self.count * renyi.laplace_curve(self.ratio, self.pitch / self.sigma)
+        return self.count * renyi.pure_curve(self.ratio, self.pitch / self.sigma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,12 +337,11 @@ def event(plain: Mapping[str, Any]) -> Event:
     kind = KINDS.get(str(plain.get("kind", GAUSSIAN)))
     if kind is None:
         raise ValueError(f"an event needs a known kind, got {plain.get('kind')!r}")
-    reported = {key: TYPES.get(key, float)(plain[key]) for key in STORED if key in plain and key != "kind"}
-    own = {STORED_AS.get(f.name, f.name): f.name for f in fields(kind)}
-    for key, value in reported.items():
-        if key not in own and value != STORED[key]:
+    own = {STORED_AS.get(f.name, f.name): f for f in fields(kind)}
+    for key, none in OF_A_KIND.items():
+        if key not in own and plain.get(key, none) != none:
             raise ValueError(f"an event of kind {kind.kind} has no {key}")
-    return kind(**{own[key]: value for key, value in reported.items() if key in own})
+    return kind(**{f.name: f.type(plain[key]) for key, f in own.items() if key in plain})  # type: ignore[operator]
 
 
 def total_mu(events: Iterable[Event]) -> float:

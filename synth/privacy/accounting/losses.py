@@ -209,15 +209,15 @@ def distribution(shift: Shift, *, ratio: float, rate: float = 1.0, swap: float =
     top = min(epsilon_at(TOP, shift, ratio=ratio, **sampled), LARGEST)
     most = ceil(top / INTERVAL) + 1
     steps = np.arange(-most, most + 1)
-    removed = _masses(steps, profile(steps * INTERVAL, shift, ratio=ratio, **sampled))
-    if rate == 1 or swap:
-        return pld.PrivacyLossDistribution(removed)
-    added = _masses(steps, profile(steps * INTERVAL, shift, ratio=ratio, rate=rate, removed=False))
-    return pld.PrivacyLossDistribution(removed, added)
-
-
-def _masses(steps: np.ndarray, deltas: np.ndarray) -> pld_pmf.PLDPmf:
-    return pld_pmf.create_pmf_pessimistic_connect_dots(INTERVAL, steps, np.minimum.accumulate(deltas))
+    masses = [
+        pld_pmf.create_pmf_pessimistic_connect_dots(
+            INTERVAL,
+            steps,
+            np.minimum.accumulate(profile(steps * INTERVAL, shift, ratio=ratio, removed=removed, **sampled)),
+        )
+        for removed in ((True,) if rate == 1 or swap else (True, False))
+    ]
+    return pld.PrivacyLossDistribution(*masses)
 
 
 def slices_epsilon(laws: Sequence[SlicesLaw], delta: float, *, mu_elsewhere: float = 0.0) -> float:

@@ -124,18 +124,12 @@ def laplace(epsilon: float, orders: np.ndarray, *, step: float = 0.0) -> np.ndar
 
 
 @lru_cache(maxsize=256)  # a session's events are alike, and all of them are composed again at each of its questions
-def pure_curve(ratio: float) -> np.ndarray:
-    """Divergences (orders,) at ``ORDERS`` of a pure release of that epsilon. Privacy: public only."""
-    return _constant(randomised_response(ratio, ORDERS))
+def pure_curve(ratio: float, step: float | None = None) -> np.ndarray:
+    """Divergences (orders,) at ``ORDERS`` of a pure release of that epsilon; ``step``: of Laplace noise, as there.
 
-
-@lru_cache(maxsize=256)
-def laplace_curve(ratio: float, step: float) -> np.ndarray:
-    """The same (orders,) of Laplace noise, as ``laplace``. Privacy: public only."""
-    return _constant(laplace(ratio, ORDERS, step=step))
-
-
-def _constant(curve: np.ndarray) -> np.ndarray:
+    Privacy: public only.
+    """
+    curve = randomised_response(ratio, ORDERS) if step is None else laplace(ratio, ORDERS, step=step)
     curve.flags.writeable = False
     return curve
 

@@ -38,7 +38,8 @@ class Shift:
     Errors: ValueError for directions that are none, or a number below 1.
     Privacy: public only.
 
-    >>> round(float(Shift(100, 10).mean_square), 3)
+    >>> r, weight = Shift(100, 10).nodes
+    >>> round(float(weight @ r**2), 3)
     0.1
     """
 
@@ -60,47 +61,30 @@ class Shift:
         """By how much r may grow since directions are rounded onto their lattice, and computed in float64."""
         return 0.0 if self.fixed else sqrt(self.dim * self.num_slices) * 2.0**-DIRECTION_BITS
 
-    @property
-    def mean_square(self) -> float:
-        """The mean of r**2, without the slack."""
-        r, weight = self.nodes
-        return float(weight @ (r - self.slack) ** 2)
-
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Values of r (slack included) and their weights: the law of r, save for ``TAIL`` at either end."""
         if self.fixed:
             return np.ones(1), np.ones(1)
-        law = _chi if self.directions == "gaussian" else _beta
-        r, weight = law(self.dim, self.num_slices)
-        return r + self.slack, weight
+        if self.directions == "gaussian":  # over the chi law of sqrt(dim) * r, in which the integrand is smooth at 0
+            law = stats.chi(self.num_slices)
+            x, weight = _between(float(law.ppf(TAIL)), float(law.isf(TAIL)))
+            density = special.xlogy(self.num_slices - 1, x) - x * x / 2 - special.gammaln(self.num_slices / 2)
+            return x / sqrt(self.dim) + self.slack, weight * np.exp(density + (1 - self.num_slices / 2) * np.log(2.0))
+        # over the angle t with r = sin t, in which the Beta law has no singular end
+        a, b = self.num_slices / 2, (self.dim - self.num_slices) / 2
+        low, high = (float(special.betaincinv(a, b, TAIL)), float(special.betaincinv(b, a, TAIL)))
+        t, weight = _between(asin(sqrt(low)), pi / 2 - asin(sqrt(high)))
+        density = special.xlogy(2 * a - 1, np.sin(t)) + special.xlogy(2 * b - 1, np.cos(t)) - special.betaln(a, b)
+        return np.sin(t) + self.slack, 2 * weight * np.exp(density)
 
 
-@lru_cache
-def _legendre() -> tuple[np.ndarray, np.ndarray]:
-    return np.polynomial.legendre.leggauss(NODES)
+_legendre = lru_cache(np.polynomial.legendre.leggauss)
 
 
 def _between(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    x, weight = _legendre()
+    x, weight = _legendre(NODES)
     return (low + high) / 2 + (high - low) / 2 * x, (high - low) / 2 * weight
-
-
-def _chi(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes over the chi law of sqrt(dim) * r, in which the integrand is smooth at 0."""
-    law = stats.chi(num_slices)
-    x, weight = _between(float(law.ppf(TAIL)), float(law.isf(TAIL)))
-    density = special.xlogy(num_slices - 1, x) - x * x / 2 - special.gammaln(num_slices / 2)
-    return x / sqrt(dim), weight * np.exp(density + (1 - num_slices / 2) * np.log(2.0))
-
-
-def _beta(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes over the angle t with r = sin t, in which the Beta law has no singular end."""
-    a, b = num_slices / 2, (dim - num_slices) / 2
-    low, high = (float(special.betaincinv(a, b, TAIL)), float(special.betaincinv(b, a, TAIL)))
-    t, weight = _between(asin(sqrt(low)), pi / 2 - asin(sqrt(high)))
-    density = special.xlogy(2 * a - 1, np.sin(t)) + special.xlogy(2 * b - 1, np.cos(t)) - special.betaln(a, b)
-    return np.sin(t), 2 * weight * np.exp(density)
 
 
 def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
@@ -157,7 +141,16 @@ def _sampled(epsilon: np.ndarray | float, mu: np.ndarray, *, rate: float, swap: 
     """delta at each ``mu``, for the way in which rows were sampled."""
     if swap:
         return without_replacement(float(epsilon), mu, rate=rate, swap=swap)
-    return gaussian_delta(epsilon, mu) if rate == 1 else _thinned(epsilon, mu, rate, removed=removed)
+    if rate == 1:
+        return gaussian_delta(epsilon, mu)
+    if removed:  # a Gaussian that is shifted with probability ``rate`` beside an unshifted one
+        if np.ndim(epsilon) == 0 and float(epsilon) <= log1p(-rate):
+            return np.full(np.shape(mu), -np.expm1(epsilon))
+        return rate * gaussian_delta(np.log1p(np.expm1(epsilon) / rate), mu)
+    left = 1 - np.exp(epsilon) * (1 - rate)
+    if left <= 0:
+        return np.zeros(np.shape(mu))
+    return left * gaussian_delta(epsilon + np.log(rate / left), mu)
 
 
 def without_replacement(epsilon: float, mu: np.ndarray, *, rate: float, swap: float) -> np.ndarray:
@@ -180,19 +173,6 @@ def without_replacement(epsilon: float, mu: np.ndarray, *, rate: float, swap: fl
     share = np.exp(epsilon) / above
     own, other = gaussian_delta(np.log(above), mu), gaussian_delta(np.log(above), swap * mu)
     return rate * ((1 - share) * np.maximum(own, other) + share * own)
-
-
-def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, removed: bool) -> np.ndarray:
-    """delta between a Gaussian shifted with probability ``rate`` and an unshifted one (removed), or the reverse."""
-    if removed:
-        if np.ndim(epsilon) == 0 and float(epsilon) <= log1p(-rate):
-            return np.full(np.shape(mu), -np.expm1(epsilon))
-        inner = np.log1p(np.expm1(epsilon) / rate)
-        return rate * gaussian_delta(inner, mu)
-    left = 1 - np.exp(epsilon) * (1 - rate)
-    if left <= 0:
-        return np.zeros(np.shape(mu))
-    return left * gaussian_delta(epsilon + np.log(rate / left), mu)
 
 
 def profile(

@@ -21,7 +21,8 @@ from math import isfinite
 from typing import Any
 
 from synth.errors import InputError, LedgerLostError
-from synth.privacy.ledger.checkpoint import EXACT, LAST
+from synth.privacy.ledger import checkpoint
+from synth.privacy.ledger.checkpoint import EXACT
 from synth.privacy.ledger.store import Connection
 from synth.schema import names
 
@@ -88,7 +89,11 @@ class Account:
             self.delta = EXACT.add(self.delta, decimal(line["delta"]))
             if not self.runs:
                 self.relation, self.unit = line["relation"], line["unit"]
-            mu = _mu(line["question"])
+            try:
+                mu = json.loads(str(line["question"])).get("mu")
+            except (ValueError, AttributeError, RecursionError):
+                mu = None
+            mu = float(mu) if isinstance(mu, int | float) and isfinite(mu) else None
             alike = (self.relation, self.unit) == (line["relation"], line["unit"])
             self.mu2 = None if mu is None or self.mu2 is None or not alike else self.mu2 + mu * mu
             self.runs += 1
@@ -99,14 +104,6 @@ def decimal(value: object) -> Decimal:
     if not (isinstance(value, int | float) and isfinite(value)):
         raise InputError(DAMAGED)
     return Decimal(repr(value))
-
-
-def _mu(question: object) -> float | None:
-    try:
-        mu = json.loads(str(question)).get("mu")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return float(mu) if isinstance(mu, int | float) and isfinite(mu) else None
 
 
 def derive(
@@ -142,7 +139,7 @@ def follow(db: Connection) -> None:
     if not db.has_accounts():
         rebuild(db)
         return
-    end, last = _end(db), _last(db)
+    end, last = _end(db), checkpoint.last(db) or (0, "")
     if end == last:
         return
     if end is None or not _holds(db, end):
@@ -180,7 +177,7 @@ def problem(db: Connection) -> str | None:
     rows = db.execute("SELECT * FROM account").fetchall()
     ours = db.secret is not None and any(str(row["seal"]).startswith(SEALED) for row in rows)  # else none is used
     retained = {row["name"]: _row(db, row) for row in rows}
-    if not _complete(db) or (ours and end == _last(db) and retained != derive(db)):
+    if not _complete(db) or (ours and end == (checkpoint.last(db) or (0, "")) and retained != derive(db)):
         return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
     return db.account_problem()
 
@@ -208,9 +205,9 @@ def spellings(db: Connection) -> list[str]:
 def _current(db: Connection) -> bool:
     """Whether the accounts were brought up to the last line, and none is missing."""
     try:
-        if db.secret is None or not db.has_accounts() or (end := _end(db)) is None or end != _last(db):
+        if db.secret is None or not db.has_accounts() or (end := _end(db)) is None:
             return False
-        return _complete(db)
+        return end == (checkpoint.last(db) or (0, "")) and _complete(db)
     except (sqlite3.OperationalError, LookupError):  # a table of the accounts was removed or changed
         return False
 
@@ -272,17 +269,12 @@ def _save(db: Connection, accounts: Iterable[Account]) -> None:
 
 def _mark_end(db: Connection) -> None:
     db.execute("DELETE FROM account_end")
-    db.execute("INSERT INTO account_end SELECT ?, ?, count(*) FROM account", _last(db))
+    db.execute("INSERT INTO account_end SELECT ?, ?, count(*) FROM account", checkpoint.last(db) or (0, ""))
 
 
 def _end(db: Connection) -> tuple[int, str] | None:
     row = db.execute("SELECT number, hash FROM account_end").fetchone()
     return None if row is None else (row["number"], row["hash"])
-
-
-def _last(db: Connection) -> tuple[int, str]:
-    row = db.execute(LAST).fetchone()
-    return (0, "") if row is None else (row["number"], row["hash"])
 
 
 def _holds(db: Connection, end: tuple[int, str]) -> bool:

@@ -30,7 +30,7 @@ SPENT = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Spent:
     """What a dataset has spent, exactly, and for which neighbouring tables (of its first spend)."""
 
@@ -67,7 +67,12 @@ def read(store: Store) -> Mark:
         raise LedgerLostError(DAMAGED.format(store.shown, place(store))) from None
     try:
         plain = json.loads(text)
-        spent = {name: _spent(of) for name, of in plain["spent"].items()}
+        spent = {}
+        for name, of in plain["spent"].items():
+            one = Spent(Decimal(of["epsilon"]), Decimal(of["delta"]), of.get("relation"), of.get("unit"))
+            if not (one.epsilon.is_finite() and one.delta.is_finite()):
+                raise ValueError("a sum is not finite")
+            spent[name] = one
         number, seal = plain["number"], plain["hash"]
         if not (isinstance(number, int) and isinstance(seal, str) and (len(seal) == 64 or (number, seal) == (0, ""))):
             raise ValueError("no line")
@@ -80,13 +85,6 @@ DAMAGED = (
     "ledger {}: its mark {} is damaged, so nothing shows that this is no older copy; bring the mark back, or run "
     "`synth ledger restore` with a backup (a copy of this file will do where you know it to be the newest)"
 )
-
-
-def _spent(plain: Mapping[str, Any]) -> Spent:
-    epsilon, delta = Decimal(plain["epsilon"]), Decimal(plain["delta"])
-    if not (epsilon.is_finite() and delta.is_finite()):
-        raise ValueError("a sum is not finite")
-    return Spent(epsilon=epsilon, delta=delta, relation=plain.get("relation"), unit=plain.get("unit"))
 
 
 def problem(db: Connection, store: Store) -> str | None:

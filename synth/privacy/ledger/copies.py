@@ -67,32 +67,24 @@ def backup(place: str | Path | Store, out: str | Path) -> int:
     try:
         for file in (out, key):
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        lines = _copied(store.path, out) if isinstance(store, File) else _written(store, out)
+        if isinstance(store, File):  # page by page
+            with sqlite.connection(store.path) as db, closing(sqlite3.connect(out)) as copy:
+                if not sqlite.is_ledger(db, store.path):
+                    raise InputError(f"ledger {store.path}: not a ledger file; name another file")
+                db.backup(copy)
+                lines = int(copy.execute("SELECT count(*) FROM ledger").fetchone()[0])
+        else:  # its lines, as they are, into a new file
+            with reading(store) as rows, sqlite.connection(out.absolute(), mode="rwc") as made, made.locked():
+                sqlite.build(made, out)
+                for line in rows.execute("SELECT * FROM ledger ORDER BY number"):
+                    entries.put(made, dict(line))
+                lines = entries.count(made)
         key.write_bytes(transactions.key(store))
     except FileExistsError as error:
         raise UsageError(f"backup {error.filename}: exists already; name a new file") from None
     except OSError as error:
         raise InputError(f"backup {out}: {error.strerror or 'cannot be written'}; name a writable place") from None
     return lines
-
-
-def _copied(path: Path, out: Path) -> int:
-    """A file, page by page."""
-    with sqlite.connection(path) as db:
-        if not sqlite.is_ledger(db, path):
-            raise InputError(f"ledger {path}: not a ledger file; name another file")
-        with closing(sqlite3.connect(out)) as copy:
-            db.backup(copy)
-            return int(copy.execute("SELECT count(*) FROM ledger").fetchone()[0])
-
-
-def _written(store: Store, out: Path) -> int:
-    """Another ledger's lines, as they are, into a new file."""
-    with reading(store) as db, sqlite.connection(out.absolute(), mode="rwc") as copy, copy.locked():
-        sqlite.build(copy, out)
-        for line in db.execute("SELECT * FROM ledger ORDER BY number"):
-            entries.put(copy, dict(line))
-        return entries.count(copy)
 
 
 ENGINE, SOURCE = "restored", "not known"

@@ -94,11 +94,10 @@ def digest(fields: dict[str, Any]) -> str:
 
 def append(db: Connection, *, kind: str, question: object, **more: Any) -> Entry:
     """Adds a line at the end of the chain. ``more``: run, dataset and other columns; no epsilon means 0."""
-    last = db.execute("SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
+    number, previous = checkpoint.last(db) or (0, START)
     line: dict[str, Any] = dict.fromkeys(FIELDS) | {"epsilon": 0.0, "delta": 0.0} | more
     line |= {"kind": kind, "question": canonical_json(question)}
-    line["number"] = last["number"] + 1 if last else 1
-    line["previous"] = last["hash"] if last else START
+    line |= {"number": number + 1, "previous": previous}
     line["time"] = db.now()
     line["hash"] = digest(line)
     put(db, line)
@@ -167,22 +166,19 @@ def page(db: Connection, where: Mapping[str, Where], *, size: int, skip: int) ->
 
     Where they begin is found by the index alone, or by counting where numbers have no gaps; only they are read.
     """
-    begin = _begin(db, where, skip) if skip else None
+    begin = None
+    if skip and not where:
+        begin = count(db) - skip
+    elif skip:
+        test, values = _test(where)
+        looked = db.execute(f"SELECT number FROM ledger WHERE {test}", values)
+        result = sorted(row[0] for row in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
+        begin = result[-1 - skip] if skip < len(result) else 0
     if begin is not None and begin < 1:
         return []
     test, values = _test(where, begin)
     sql = f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT ?"
     return [entry(line) for line in db.execute(sql, (*values, size))]
-
-
-def _begin(db: Connection, where: Mapping[str, Where], skip: int) -> int:
-    """The number of the line after the newest ``skip`` of these, 0 where there is none."""
-    if not where:
-        return count(db) - skip
-    test, values = _test(where)
-    looked = db.execute(f"SELECT number FROM ledger WHERE {test}", values)
-    result = sorted(row[0] for row in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
-    return result[-1 - skip] if skip < len(result) else 0
 
 
 def count(db: Connection, **where: Where) -> int:

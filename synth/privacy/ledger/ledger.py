@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from synth.errors import BudgetError, LedgerLostError, UnsettledError, UsageError
-from synth.privacy.ledger import accounts, checkpoint, copies, entries, hash_chain, policy, row_marks, transactions
-from synth.privacy.ledger import (
-    policy as ledger_policy,
-)
+from synth.privacy.ledger import accounts, checkpoint, copies, entries, hash_chain, row_marks, transactions
+from synth.privacy.ledger import policy as ledger_policy
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.copies import default_path
 from synth.privacy.ledger.entries import Entry
@@ -132,17 +130,17 @@ class Ledger:
 
         Errors: as ``spend``.
         """
-        required = policy.cap_required()
+        required = ledger_policy.cap_required()
         with reading(self.store) as db:
             db.check_writable()
             checkpoint.check(db, self.store)
             account = accounts.of(db, spend.dataset)
             _first(db, account, spend)
             reason = ledger_policy.refusal(db, account, spend, required=required)
-            last = db.execute("SELECT MAX(number) AS number FROM ledger").fetchone()
+            last = entries.count(db)
         if reason:
             raise BudgetError(reason)
-        return int(last["number"] or 0)
+        return last
 
     def spend(self, spend: Spend) -> Entry:
         """Charges the dataset. On return the line is on the disk; only then may rows be read.
@@ -157,7 +155,7 @@ class Ledger:
         charge = {"epsilon": spend.epsilon, "delta": spend.delta}
         line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
         line["run"] = spend.run or str(uuid.uuid4())
-        required, reason = policy.cap_required(), None
+        required, reason = ledger_policy.cap_required(), None
         try:
             with writing(self.store) as db:
                 account = accounts.of(db, spend.dataset)
@@ -322,8 +320,7 @@ class Ledger:
     def head(self) -> str:
         """The hash of the last line, 64 zeros for an empty ledger: to be kept elsewhere."""
         with reading(self.store) as db:
-            last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
-            return str(last["hash"]) if last else entries.START
+            return last[1] if (last := checkpoint.last(db)) else entries.START
 
 
 def _twins(db: Connection, key: bytes, digest: bytes, *, dataset: str | None, **asked: Any) -> list[str]:

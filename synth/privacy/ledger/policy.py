@@ -38,10 +38,8 @@ def cap_required() -> bool:
     reported = os.environ.get(SWITCH, "").strip().lower()
     if reported not in WORDS:
         raise InputError(f"{SWITCH}: must be yes or no")
-    return WORDS[reported] or _in_file()
-
-
-def _in_file() -> bool:
+    if WORDS[reported]:
+        return True
     named = os.environ.get(FILE)
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     path = Path(named).expanduser() if named else folder / "facsimile" / "config.toml"

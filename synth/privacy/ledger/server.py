@@ -6,10 +6,10 @@ wrong with a connection at its commit may have been written: that is an Unsettle
 
 The tables are those of a file, in the server's types, with its guards and its rights. Lines are guarded twice: by
 triggers, which refuse everybody a change, and by rights, where the tables belong to one role and lines are added by
-another (``granted``), which may neither alter, remove nor own them.
+another (``grant``), which may neither alter, remove nor own them.
 
-**Guarantee**: no message, card or log says where the server is or who asked (server_words.py): addresses, users and
-databases stay with whoever typed them, and a password is never part of an address.
+**Guarantee**: no message, card or log says where the server is or who asked: what is said of one that fails is said in
+our words, since its own name host, user, database, or quote a line. A password is never part of an address.
 """
 
 import hashlib
@@ -26,11 +26,10 @@ from urllib.parse import parse_qsl, urlsplit
 from synth.errors import InputError, UnsettledError, UsageError, need
 from synth.files import regular_files
 from synth.jobs import home
-from synth.privacy.ledger import server_words
 from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.entries import START, TABLE
-from synth.privacy.ledger.server_words import PASSWORD_FILE, SHOWN
-from synth.privacy.ledger.store import Connection, Cursor, Store
+from synth.privacy.ledger.server_words import DENIED, PASSWORD_FILE, SHOWN, STANDBY, fault, machine, unreached
+from synth.privacy.ledger.store import Connection, Store
 from synth.sources.engines import addresses
 
 SCHEMA, VERSION = "facsimile_ledger", 1
@@ -114,12 +113,6 @@ MAY_WRITE = "SELECT " + " AND ".join(
 )
 
 
-def granted(role: str) -> list[str]:
-    """What lets a role add lines, and nothing else. ``role``: as an identifier, quoted."""
-    rights = [f"GRANT {what} ON {', '.join(tables)} TO {role}" for what, tables in RIGHTS.items()]
-    return [f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}", *rights]
-
-
 COLUMNS = """SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a
     WHERE a.attrelid = 'ledger'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 TRIGGERS = """SELECT t.tgname AS name, t.tgtype AS type, t.tgenabled::text AS enabled, p.prosrc AS body
@@ -193,12 +186,29 @@ class Server(Store):
         need("a ledger on PostgreSQL", "databases", "psycopg")
         self._address, self.shown = address, SHOWN
         self.folder = home().parent
-        self.stem = f"ledger-{hashlib.sha256(_identity(address).encode()).hexdigest()[:12]}"
+        parts = urlsplit(address)
+        try:
+            identity = addresses.postgres(parts)  # the same however the address is written
+        except ValueError:  # several hosts with ports
+            identity = f"postgres://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self.stem = f"ledger-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
 
     def create(self) -> None:
         """Makes schema and tables where the role may. Errors: InputError with the way out."""
-        with self._opened() as db, db.locked() if self._empty(db) else db.snapshot():
-            self._check_server(db)
+        with self.connection() as db, db.locked() if self._empty(db) else db.snapshot():
+            settings = db.execute("SELECT current_setting('server_encoding'), current_setting('fsync')")
+            encoding, synced = settings.fetchone()
+            if encoding != "UTF8":
+                raise InputError(f"ledger {SHOWN}: its database is not in UTF8; make one that is")
+            if synced != "on" and os.environ.get(UNSYNCED) != "allow":
+                raise InputError(
+                    f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; "
+                    "switch it on"
+                )
+            if named := db.execute(UNLOGGED).fetchone():
+                raise InputError(
+                    f"ledger {SHOWN}: its table {named[0]} is UNLOGGED, so that a power cut empties it; set it LOGGED"
+                )
             if db.there("ledger_version"):
                 version = db.execute("SELECT max(version) FROM ledger_version").fetchone()[0]
                 if version != VERSION:
@@ -209,68 +219,53 @@ class Server(Store):
                 db.execute(statement)
 
     def grant(self, role: str) -> None:
-        """Lets a role add lines, by whoever owns the tables. Errors: InputError."""
+        """Lets a role add lines, and nothing else, by whoever owns the tables. Errors: InputError."""
         from psycopg import sql
 
-        with self._opened() as db, db.locked():
-            for statement in granted(sql.Identifier(role).as_string()):
-                db.run(statement)
+        quoted = sql.Identifier(role).as_string()
+        with self.connection() as db, db.locked():
+            db.run(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {quoted}")
+            for rights, tables in RIGHTS.items():
+                db.run(f"GRANT {rights} ON {', '.join(tables)} TO {quoted}")
 
     def there(self) -> bool:
         """Whether the server has the tables; yes where it does not answer."""
         try:
-            with self._opened() as db:
+            with self.connection() as db:
                 return not self._empty(db)
         except InputError:
             return True
 
     @contextmanager
     def connection(self) -> Iterator["ServerConnection"]:
-        """A connection; its statements stand in ``locked`` or ``snapshot``."""
-        with self._opened() as db:
-            yield db
+        """A connection, closed at the end; its statements stand in ``locked`` or ``snapshot``.
 
-    def check(self, db: Connection) -> None:
-        """Nothing: a server has one name, whichever address it is reached by."""
-
-    def changed(self) -> float:
-        """When the last line was added, by this machine's clock: its age is told by the server's."""
-        with self._opened() as db, db.snapshot():
-            last = db.execute(AGE).fetchone()
-        return time.time() - float(last[0]) if last else 0.0
-
-    def _empty(self, db: "ServerConnection") -> bool:
-        with db.snapshot():
-            return not db.there("ledger_version")
-
-    def _check_server(self, db: "ServerConnection") -> None:
-        """Errors: InputError for a server whose texts or whose disk cannot be relied on."""
-        encoding, synced = db.execute("SELECT current_setting('server_encoding'), current_setting('fsync')").fetchone()
-        if encoding != "UTF8":
-            raise InputError(f"ledger {SHOWN}: its database is not in UTF8; make one that is")
-        if synced != "on" and os.environ.get(UNSYNCED) != "allow":
-            raise InputError(
-                f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; switch it on"
-            )
-        if named := db.execute(UNLOGGED).fetchone():
-            raise InputError(
-                f"ledger {SHOWN}: its table {named[0]} is UNLOGGED, so that a power cut empties it; set it LOGGED"
-            )
-
-    @contextmanager
-    def _opened(self) -> Iterator["ServerConnection"]:
-        """A connection, closed at the end; faults of the server come out in our words. Errors: InputError."""
+        Faults of the server come out in our words. Errors: InputError.
+        """
         import psycopg
 
         with TOGETHER, closing(_connected(self._address)) as plain:
             try:
                 yield ServerConnection(plain)
             except psycopg.Error as error:
-                raise server_words.fault(error, lost=plain.closed) from None
+                raise fault(error, lost=plain.closed) from None
             except UnicodeError:
                 raise InputError(
                     f"ledger {SHOWN}: a text cannot be stored there; write it in other characters"
                 ) from None
+
+    def check(self, db: Connection) -> None:
+        """Nothing: a server has one name, whichever address it is reached by."""
+
+    def changed(self) -> float:
+        """When the last line was added, by this machine's clock: its age is told by the server's."""
+        with self.connection() as db, db.snapshot():
+            last = db.execute(AGE).fetchone()
+        return time.time() - float(last[0]) if last else 0.0
+
+    def _empty(self, db: "ServerConnection") -> bool:
+        with db.snapshot():
+            return not db.there("ledger_version")
 
 
 class ServerConnection:
@@ -281,7 +276,7 @@ class ServerConnection:
     def __init__(self, plain: "psycopg.Connection[Any]") -> None:
         self._plain = plain
 
-    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
         """One statement, in the server's words."""
         return self._plain.execute(translated(sql), values or None)
 
@@ -334,9 +329,9 @@ class ServerConnection:
     def check_writable(self) -> None:
         """Whether the server takes lines, and from this role. Errors: InputError."""
         if self.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
-            raise server_words.machine(server_words.STANDBY)
+            raise machine(STANDBY)
         if not self.execute(MAY_WRITE).fetchone()[0]:
-            raise server_words.machine(server_words.DENIED)
+            raise machine(DENIED)
 
     def there(self, name: str) -> bool:
         """Whether a table or an index of that name is in the ledger's schema."""
@@ -398,15 +393,6 @@ def _rows(cursor: Any) -> Callable[[Sequence[Any]], _Row]:
     return type("Row", (_Row,), {"places": places})
 
 
-def _identity(address: str) -> str:
-    """The same for one server and database however its address is written."""
-    parts = urlsplit(address)
-    try:
-        return addresses.postgres(parts)
-    except ValueError:  # several hosts with ports
-        return f"postgres://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def _connected(address: str) -> "psycopg.Connection[Any]":
     """A connection, waited for where the server has none to spare. Errors: InputError in our words."""
     import psycopg
@@ -417,7 +403,10 @@ def _connected(address: str) -> "psycopg.Connection[Any]":
     except psycopg.Error:
         raise UsageError("ledger: its address cannot be read; write postgresql://user@host/database") from None
     if named := os.environ.get(PASSWORD_FILE):
-        asked["password"] = _password(Path(named))
+        try:
+            asked["password"] = regular_files.text(Path(named).expanduser()).rstrip("\n")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"ledger: the file that {PASSWORD_FILE} names cannot be read; correct it") from None
     until, pause = time.monotonic() + WAIT, 0.05
     while True:
         try:
@@ -425,13 +414,6 @@ def _connected(address: str) -> "psycopg.Connection[Any]":
         except psycopg.Error as error:
             said = str(error)
             if time.monotonic() > until or not any(word in said for word in CROWDED):
-                raise server_words.unreached(said) from None
+                raise unreached(said) from None
         time.sleep(pause)
         pause = min(1.0, 2 * pause)
-
-
-def _password(path: Path) -> str:
-    try:
-        return regular_files.text(path.expanduser()).rstrip("\n")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"ledger: the file that {PASSWORD_FILE} names cannot be read; correct it") from None

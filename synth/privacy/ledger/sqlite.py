@@ -7,7 +7,7 @@ system that other machines write to, whose locks cannot be relied on."""
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,17 +27,6 @@ NETWORK = (
 )
 
 
-def real(path: str | Path) -> Path:
-    """Where the file itself lies, behind every symbolic link: by an alias it would have a mark of its own.
-
-    Errors: InputError for links that lead in a circle.
-    """
-    try:
-        return Path(path).expanduser().resolve()
-    except (OSError, RuntimeError):
-        raise InputError(f"ledger {path}: its link leads to no file; name the file itself") from None
-
-
 def check_links(path: Path) -> None:
     """Refuses a file with several names (hard links): each would have a mark, a key and a journal of its own.
 
@@ -50,21 +39,6 @@ def check_links(path: Path) -> None:
     if links > 1:
         raise LedgerLostError(
             f"ledger {path}: the file has {links} names (hard links), each with a mark of its own; remove all but one"
-        )
-
-
-def check_local(path: Path) -> None:
-    """Refuses a ledger on a network file system. Errors: InputError naming the kind and the way out.
-
-    There two machines may both believe that they hold the lock, and spend one budget twice. Setting
-    ``SYNTH_LEDGER_NETWORK=allow`` vouches that one machine alone uses the ledger.
-    """
-    result = network_kind(path)
-    if result is not None and os.environ.get(SWITCH) != "allow":
-        raise InputError(
-            f"ledger {path}: it lies on a network file system ({result}), whose locks do not keep two machines from "
-            f"spending one budget twice; put it on a local disk, or set {SWITCH}=allow where one machine alone "
-            "uses it"
         )
 
 
@@ -97,7 +71,11 @@ class File(Store):
     """A ledger in one file of this machine."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = real(path)
+        """``path``: where the file itself lies behind every link; by an alias it would have a mark of its own."""
+        try:
+            self.path = Path(path).expanduser().resolve()
+        except (OSError, RuntimeError):  # in a circle
+            raise InputError(f"ledger {path}: its link leads to no file; name the file itself") from None
         self.shown, self.folder, self.stem = str(self.path), self.path.parent, self.path.name
 
     def create(self) -> None:
@@ -106,7 +84,12 @@ class File(Store):
         Errors: InputError when it is no ledger, or on a network file system.
         """
         path = self.path
-        check_local(path)
+        if (result := network_kind(path)) is not None and os.environ.get(SWITCH) != "allow":
+            raise InputError(
+                f"ledger {path}: it lies on a network file system ({result}), whose locks do not keep two machines "
+                f"from spending one budget twice; put it on a local disk, or set {SWITCH}=allow where one machine "
+                "alone uses it"
+            )
         check_links(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,11 +107,9 @@ class File(Store):
         """Whether the file is there."""
         return self.path.exists()
 
-    @contextmanager
-    def connection(self) -> Iterator["FileConnection"]:
+    def connection(self) -> AbstractContextManager["FileConnection"]:
         """As the function ``connection``."""
-        with connection(self.path) as db:
-            yield db
+        return connection(self.path)
 
     def check(self, db: Connection) -> None:
         """Refuses a file with several names, and one that a server has taken over. Errors: LedgerLostError."""

@@ -5,23 +5,10 @@ are written once, in the SQL that both have, with ``?`` for values. Only what di
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
-
-
-class Cursor(Protocol):
-    """What a statement found. Each row is known by its columns' names and by their places."""
-
-    def fetchone(self) -> Any:
-        """The next row, None where there is none."""
-
-    def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Row by row."""
 
 
 class Connection(Protocol):
@@ -32,8 +19,8 @@ class Connection(Protocol):
 
     secret: bytes | None
 
-    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
-        """One statement."""
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
+        """One statement: a cursor, whose rows are known by their columns' names and by their places."""
 
     def locked(self) -> AbstractContextManager[None]:
         """A transaction that no other writer can enter; committed at the end, undone by an exception."""

@@ -23,7 +23,7 @@ from synth.privacy.ledger import accounts, checkpoint
 from synth.privacy.ledger.checkpoint import Follower
 from synth.privacy.ledger.store import Connection, Store
 
-KEY_BYTES = 32
+KEY_BYTES, WHICH = 32, b"which key"
 KEY_ELSEWHERE = "SYNTH_LEDGER_KEY"  # of a server's ledger: the key's file, from wherever secrets come
 
 
@@ -41,11 +41,6 @@ def held_key(store: Store) -> bytes | None:
         return None
 
 
-def first_key(db: Connection, store: Store) -> bytes | None:
-    """The key of a file that has none yet, drawn. A server's waits for who needs it: all machines must be given it."""
-    return None if store.shares or key_place(store).exists() else drawn_key(db, store)
-
-
 def told_key(db: Connection, store: Store) -> bytes | None:
     """The key; None where it is still to be drawn, or the server to be told of it. Errors: InputError for another."""
     row = db.execute("SELECT digest FROM ledger_key").fetchone() if store.shares else None
@@ -55,7 +50,7 @@ def told_key(db: Connection, store: Store) -> bytes | None:
             raise InputError(OTHER_KEY.format(key_place(store)))
         return None
     secret = _read_key(key_place(store))
-    if known and not hmac.compare_digest(known, _digest(secret)):
+    if known and not hmac.compare_digest(known, hmac.new(secret, WHICH, "sha256").hexdigest()):
         raise InputError(OTHER_KEY.format(key_place(store)))
     return secret if known or not store.shares else None
 
@@ -70,7 +65,7 @@ def drawn_key(db: Connection, store: Store) -> bytes:
                 whole_files.write(file, secrets.token_bytes(KEY_BYTES), private=True)
         secret = _read_key(key_place(store))
         if store.shares:
-            db.execute("INSERT INTO ledger_key (digest) VALUES (?)", (_digest(secret),))
+            db.execute("INSERT INTO ledger_key (digest) VALUES (?)", (hmac.new(secret, WHICH, "sha256").hexdigest(),))
     return secret
 
 
@@ -78,10 +73,6 @@ OTHER_KEY = (
     "ledger key {}: other machines that use this ledger have another key; copy theirs here, or name its file in "
     f"{KEY_ELSEWHERE}"
 )
-
-
-def _digest(secret: bytes) -> str:
-    return hmac.new(secret, b"which key", "sha256").hexdigest()
 
 
 def _read_key(file: Path) -> bytes:
@@ -120,7 +111,9 @@ def writing(store: Store) -> Iterator[Connection]:
             with store.connection() as db, db.locked():
                 store.check(db)
                 checkpoint.check(db, store)
-                db.secret = held_key(store) or first_key(db, store)
+                db.secret = held_key(store)
+                if db.secret is None and not store.shares and not key_place(store).exists():
+                    db.secret = drawn_key(db, store)  # a server's waits for who needs it: all machines must be given it
                 accounts.follow(db)
                 yield db
                 mark.draft(db)

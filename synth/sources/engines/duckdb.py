@@ -62,7 +62,7 @@ def sweep() -> int:
 
     Errors: none; what cannot be removed stays. Privacy: public only.
     """
-    left = [place for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _ours(place) and _left(place)]
+    left = [place for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _left(place)]
     for place in left:
         shutil.rmtree(place, ignore_errors=True)
     return len(left)
@@ -87,16 +87,12 @@ def _gone(place: Path, maker: int) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _ours(place: Path) -> bool:
-    try:
-        return place.lstat().st_uid == os.getuid() and place.is_dir() and not place.is_symlink()
-    except OSError:
-        return False
-
-
 def _left(place: Path) -> bool:
-    """Whether nobody holds the folder. One without its lock is just being made, or was left then and is empty."""
+    """Whether a folder of ours is held by nobody. One without its lock is just being made, or was left then and is
+    empty."""
     try:
+        if place.lstat().st_uid != os.getuid() or not place.is_dir() or place.is_symlink():
+            return False
         handle = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
@@ -243,16 +239,29 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
     reported = {n: _expression(c, n, types.field(n).type) for n, c in schema.measured().items()}
-    lists = {n: texts for n, (_, texts) in reported.items() if texts}
     chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(reported.values())]
-    chosen += [f"{_other(n, t)} AS o{i}" for i, (n, t) in enumerate(lists.items())]
+    chosen += [  # the cell itself where it is none of the texts
+        f"CASE WHEN {_enum(n, texts)} IS NULL THEN {DUCKDB.identifier(n)} END AS o{i}"
+        for i, (n, (_, texts)) in enumerate(reported.items())
+        if texts
+    ]
     chosen += [f"{DUCKDB.identifier(n)} AS r{i}" for i, n in enumerate(raw)]
     where = paths[0].parent if len(paths) > 1 else paths[0]
     con = connect(paths)
     try:
         with con.sql(f"SELECT {', '.join(chosen)} FROM {VIEW}").to_arrow_reader(BATCH) as reader:
             for part in reader:
-                yield _batch(part, schema, reported, lists, raw)
+                table: dict[str, Any] = {n: pa.chunked_array([part.column(f"r{i}")]) for i, n in enumerate(raw)}
+                codes = {}
+                for i, (name, (_, texts)) in enumerate(reported.items()):
+                    cells = part.column(f"c{i}")
+                    if texts == []:
+                        table[name] = pa.chunked_array([cells])
+                        continue
+                    codes[name] = cells.to_numpy(zero_copy_only=False)
+                    if texts:
+                        codes[name] = _listed(schema.columns[name], codes[name], texts, part.column(f"o{i}"), name)
+                yield Batch(table=Table(table, num_rows=part.num_rows), codes=codes)
     except (duckdb.Error, pa.ArrowException, OSError):
         raise InputError(f"{where}: {files.DAMAGED}") from None
     finally:
@@ -264,7 +273,7 @@ def _expression(column: Column, name: str, kind: pa.DataType) -> tuple[str, list
     result = kind_of(kind)
     sql = position(column, name, result, DUCKDB) if result else None
     if sql is not None:
-        return f"CAST(COALESCE({sql}, {LOST}) AS {_narrow(column.cells)})", None
+        return f"CAST(COALESCE({sql}, {LOST}) AS {DUCKDB.whole(column.cells)})", None
     words = pt.is_string(kind) or pt.is_large_string(kind)
     texts = list(dict.fromkeys([*(column.categories or ()), *column.missing_codes]))
     if words and column.type in CATEGORICAL and 0 < len(texts) <= MOST_LISTED and not any("\0" in t for t in texts):
@@ -274,41 +283,9 @@ def _expression(column: Column, name: str, kind: pa.DataType) -> tuple[str, list
     return DUCKDB.identifier(name), []
 
 
-def _narrow(cells: int) -> str:
-    return (
-        "TINYINT" if cells < 1 << 7 else "SMALLINT" if cells < 1 << 15 else "INTEGER" if cells < 1 << 31 else "BIGINT"
-    )
-
-
 def _enum(name: str, texts: list[str]) -> str:
     listed = ", ".join(DUCKDB.text(t) for t in texts)
     return f"TRY_CAST({DUCKDB.identifier(name)} AS ENUM({listed}))"
-
-
-def _other(name: str, texts: list[str]) -> str:
-    """The cell itself where it is none of the texts."""
-    return f"CASE WHEN {_enum(name, texts)} IS NULL THEN {DUCKDB.identifier(name)} END"
-
-
-def _batch(
-    part: pa.RecordBatch,
-    schema: Schema,
-    reported: dict[str, tuple[str, list[str] | None]],
-    lists: dict[str, list[str]],
-    raw: Sequence[str],
-) -> Batch:
-    others = {n: part.column(f"o{i}") for i, n in enumerate(lists)}
-    table: dict[str, Any] = {n: pa.chunked_array([part.column(f"r{i}")]) for i, n in enumerate(raw)}
-    codes = {}
-    for i, (name, (_, texts)) in enumerate(reported.items()):
-        cells = part.column(f"c{i}")
-        if texts is None:
-            codes[name] = cells.to_numpy(zero_copy_only=False)
-        elif texts:
-            codes[name] = _listed(schema.columns[name], cells.to_numpy(zero_copy_only=False), texts, others[name], name)
-        else:
-            table[name] = pa.chunked_array([cells])
-    return Batch(table=Table(table, num_rows=part.num_rows), codes=codes)
 
 
 def _listed(column: Column, cells: np.ndarray, texts: list[str], others: pa.Array, name: str) -> np.ndarray:

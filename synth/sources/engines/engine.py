@@ -14,7 +14,7 @@ import io
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -75,7 +75,9 @@ class Engine:
 
     Without ``writing`` the connection refuses to write. ``files``: those that DuckDB may read beside its database.
     ``own``: the schema that need not be named. ``keys``: a query for the keys that tables declare. ``reads_files``:
-    whether a table may be Parquet files. Errors: UsageError for an address of no known engine.
+    whether a table may be Parquet files. ``catalogues``: whether a schema may be that of a further catalogue,
+    ``census.public``. ``identity``: what the address stands for, the same however it is written (addresses.py), without
+    user and password. Errors: UsageError for an address of no known engine, or a cluster's with a path.
 
     >>> Engine("postgres://ann:secret@db.example:5433/census?sslmode=require").shown
     'postgres://db.example:5433/census'
@@ -89,6 +91,8 @@ class Engine:
     keys: ClassVar[str] = ""
     remedy: ClassVar[str] = "check its address, user and password (~/.pgpass or PGPASSWORD)"
     reads_files: ClassVar[bool] = True
+    catalogues: ClassVar[bool] = False
+    identity: ClassVar[Any]
 
     # of each kind: connecting, files as a view, rows into a table, the query that counts keys, and the whole numbers
     # that a query answers, (n, columns), some rows at a time
@@ -101,13 +105,12 @@ class Engine:
     def __new__(cls, address: str = "", *_: Any, **__: Any) -> Self:
         """Of the class that the address is for."""
         known = {"postgres": Postgres, "postgresql": Postgres, "duckdb": DuckDb, "spark": Spark}
-        kind = known.get(_parts(address).scheme) if cls is Engine else cls
+        kind = known.get((parts := _parts(address)).scheme) if cls is Engine else cls
         if kind is None:
             raise UsageError(f"`source=`: no engine of this kind is known; write {KNOWN}")
+        if kind is Spark and parts.path.strip("/"):
+            raise UsageError("`source=`: a cluster's address has no path; write spark://host:7077, or spark alone")
         return object.__new__(kind)  # type: ignore[return-value]
-
-    def __post_init__(self) -> None:
-        """What else an address must hold to. Errors: UsageError."""
 
     def __repr__(self) -> str:
         """Without user and password."""
@@ -124,11 +127,6 @@ class Engine:
         port = f":{parts.port}" if parts.port else ""
         return f"{self.dialect.name}://{parts.hostname or ''}{port}{parts.path}"
 
-    @property
-    def identity(self) -> str:
-        """What the address stands for, the same however it is written (addresses.py); without user and password."""
-        return self.shown
-
     @cached_property
     def backend(self) -> Any:
         """Ibis' connection. Errors: InputError when there is none; UsageError without the extra that it needs."""
@@ -140,10 +138,6 @@ class Engine:
         except Exception:  # drivers raise many kinds, and their texts may repeat the address
             remedy = self.remedy
             raise InputError(f"source {self.shown}: cannot be connected to; {remedy}") from None
-
-    def beside(self, path: Path) -> Self:  # noqa: ARG002
-        """This engine with leave to read a Parquet file, or those of a folder."""
-        return self
 
     def parquet(self, path: Path, *, view: str) -> Any:
         """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves.
@@ -173,34 +167,18 @@ class Engine:
         listed = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return sorted(str(row[0]) for part in self.rows(listed) for row in part)
 
-    def has_table(self, schema: str | None, table: str) -> bool:  # noqa: ARG002
-        """Whether a table may be asked for by this name: where not, an engine looks for a file."""
-        return True
-
     def split(self, name: str) -> tuple[str | None, str]:
         """(schema, table) of a name such as ``public.people``; (None, name) where a table has it, point and all.
 
-        On Spark the schema may be that of a further catalogue, ``census.public``. Errors: as ``rows``.
+        Errors: as ``rows``.
         """
-        schema, table = self._parted(name)
+        schema, _, table = name.rpartition(".") if self.catalogues else name.partition(".")
         return (None, name) if not (schema and table) or name in self.tables() else (schema, table)
-
-    def _parted(self, name: str) -> tuple[str, str]:
-        schema, _, table = name.partition(".")
-        return schema, table
 
     def qualified(self, schema: str | None, table: str) -> str:
         """The table's name in a query."""
-        return ".".join(self.dialect.identifier(part) for part in (schema, table) if part)
-
-    def moment(self, cell: Any) -> Any:
-        """A time of an Ibis table as it can be looked at."""
-        return cell
-
-    @property
-    def spells_names(self) -> bool:
-        """Whether the engine tells which texts name one person, as ``cells.key`` does."""
-        return True
+        parts = [*(schema or "").split("."), table] if self.catalogues else [schema, table]
+        return ".".join(self.dialect.identifier(part) for part in parts if part)
 
     def declared_keys(self) -> list[Reference]:
         """The foreign keys that the user's own schema declares: facts of the catalogue, no row is read.
@@ -221,10 +199,22 @@ class Engine:
         ``name``: as it is for a run, ``people`` or ``public.people``. The connection that reads is closed before, since
         DuckDB opens a file for writing once.
         """
+        import ibis
+
         self.close()
         writer = replace(self, writing=True)
         try:
-            writer._store(name, parts)
+            with writer.answering(), writer._transaction():
+                schema, table = writer.split(name)
+                there = {"database": schema} if schema else {}
+                if table in writer.tables(schema):
+                    raise InputError(f"source {self.shown}: a table {name!r} exists already; choose another name")
+                for number, columns in enumerate(parts):
+                    rows = pa.table(dict(columns))
+                    if number == 0:
+                        types = ibis.schema({f.name: ibis.dtype(f.type) for f in rows.schema})
+                        writer.backend.create_table(table, schema=types, **there)
+                    writer._load(schema, table, rows)
         finally:
             writer.close()
 
@@ -233,30 +223,13 @@ class Engine:
         if (backend := self.__dict__.pop("backend", None)) is not None:
             backend.con.close()
 
-    def _store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        import ibis
-
-        with self.answering(), self._transaction():
-            schema, table = self.split(name)
-            there = {"database": schema} if schema else {}
-            if table in self.tables(schema):
-                raise InputError(f"source {self.shown}: a table {name!r} exists already; choose another name")
-            for number, columns in enumerate(parts):
-                rows = pa.table(dict(columns))
-                if number == 0:
-                    types = ibis.schema({f.name: ibis.dtype(f.type) for f in rows.schema})
-                    self.backend.create_table(table, schema=types, **there)
-                self._load(schema, table, rows)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> AbstractContextManager[Any]:
         """Whatever is written is there at the end, and nothing of it if there is no end; Spark has no such thing."""
-        yield
+        return nullcontext()
 
-    @contextmanager
-    def _attended(self) -> Iterator[None]:
+    def _attended(self) -> AbstractContextManager[Any]:
         """While the engine works."""
-        yield
+        return nullcontext()
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -278,29 +251,23 @@ class Engine:
         """
         if plan.unit:
             raise ValueError("rows that weigh are counted where Python is")
-        return block_counts.summed(block_counts.split(*self._by_keys(rows, plan), plan), plan)
-
-    def _by_keys(self, rows: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
-        """The plan's blocks, by queries that count keys: places of cells and their counts.
-
-        One query, unless there are very many groupings. Errors: InputError.
-        """
         firsts = np.cumsum([0, *plan.lengths()]).tolist()
-        reported = [np.zeros((0, 2), dtype=np.int64)]
-        for blocks in together(plan):
-            bins = ", ".join(
-                f"{_binned(plan, i)} AS g{i}" for i in sorted({i for at in blocks for i in plan.blocks[at]})
-            )
-            keys = []
+        whole = np.zeros(firsts[-1], dtype=np.int64)  # the cells of all blocks, one after the other
+        for blocks in together(plan):  # by queries that count keys: one, unless there are very many groupings
+            bins, keys = [], []
+            for i in sorted({i for at in blocks for i in plan.blocks[at]}):
+                axis = plan.axes[i]
+                groups, lost = axis.bins[: len(axis.starts)], int(axis.bins[-1])
+                bins.append(f"{binned(f'p{axis.column}', axis.cells, axis.starts, groups, lost=lost)} AS g{i}")
             for at in blocks:  # the place of a row's cell among all cells
                 flat = "CAST(0 AS BIGINT)"
                 for i, size in zip(plan.blocks[at], plan.shape(at), strict=True):
                     flat = f"({flat}) * {size} + g{i}"
                 keys.append(f"{flat} + {firsts[at]}")
-            query = self._keyed(rows, bins, ", ".join(keys))
-            reported += [np.array(part, dtype=np.int64) for part in self.rows(query)]
-        places, counts = np.concatenate(reported).T
-        return places, counts
+            for part in self.rows(self._keyed(rows, ", ".join(bins), ", ".join(keys))):
+                places, counts = np.array(part, dtype=np.int64).T
+                np.add.at(whole, places, counts)
+        return block_counts.summed(np.split(whole, firsts[1:-1]), plan) if plan.blocks else []
 
 
 def together(plan: CountPlan) -> list[list[int]]:
@@ -314,11 +281,6 @@ def together(plan: CountPlan) -> list[list[int]]:
         queries[-1].append(at)
         held |= set(block)
     return queries
-
-
-def _binned(plan: CountPlan, at: int) -> str:
-    axis = plan.axes[at]
-    return binned(f"p{axis.column}", axis.cells, axis.starts, axis.bins[:-1], lost=int(axis.bins[-1]))
 
 
 def _listed(rows: str, plan: CountPlan) -> str:
@@ -383,10 +345,8 @@ class Postgres(Engine):
                 csv.write_csv(batch, out, csv.WriteOptions(include_header=False))
                 copy.write(out.getvalue().decode())
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self.backend.con.transaction():
-            yield
+    def _transaction(self) -> AbstractContextManager[Any]:
+        return self.backend.con.transaction()
 
     def _keyed(self, rows: str, bins: str, keys: str) -> str:
         """OFFSET 0: it would else put each use of a position in the place of its name, and reckon it for every use."""
@@ -421,20 +381,8 @@ class DuckDb(Engine):
         duckdb.close_off(con, self.files)
         return result
 
-    def beside(self, path: Path) -> Self:
-        """With leave for these alone."""
-        return replace(self, files=tuple(files.parquet_files(path)))
-
     def _present(self, paths: list[Path], view: str) -> None:
         duckdb.present(self.backend.con, paths, view=view)
-
-    def has_table(self, schema: str | None, table: str) -> bool:
-        """DuckDB would look for a file of this name."""
-        return table in self.tables(schema)
-
-    def moment(self, cell: Any) -> Any:
-        """None beyond microseconds."""
-        return cell.try_cast("timestamp(6)")
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """As the connection itself tells them."""
@@ -474,25 +422,15 @@ class DuckDb(Engine):
 
 
 class Spark(Engine):
-    """A cluster of Spark's, or Spark as it is set up here."""
+    """A cluster of Spark's, or Spark as it is set up here. Whichever cluster reads it, a table is the same."""
 
-    dialect, own = SPARK, "default"
+    dialect, own, catalogues, identity = SPARK, "default", True, SPARK.name
     remedy = "look whether its master and workers run, and whether Java 17 is here"
-
-    def __post_init__(self) -> None:
-        """Errors: UsageError for an address with a path."""
-        if self._parts.path.strip("/"):
-            raise UsageError("`source=`: a cluster's address has no path; write spark://host:7077, or spark alone")
 
     @property
     def shown(self) -> str:
         """``spark`` alone, where it is the one that is set up."""
         return super().shown if self._parts.netloc else "spark"
-
-    @property
-    def identity(self) -> str:
-        """Whichever cluster reads it, a table is the same."""
-        return self.dialect.name
 
     def _connected(self) -> Any:
         need(f"source {self.shown}", "spark", "pyspark")
@@ -501,20 +439,14 @@ class Spark(Engine):
         netloc = self._parts.netloc
         return ibis.pyspark.connect(spark_session.session(f"spark://{netloc}" if netloc else None))
 
-    @property
-    def _session(self) -> Any:
-        return self.backend._session
-
     def close(self) -> None:
         """Nothing."""
 
-    @contextmanager
-    def _attended(self) -> Iterator[None]:
-        with spark_session.attended(self._session):
-            yield
+    def _attended(self) -> AbstractContextManager[Any]:
+        return spark_session.attended(self.backend._session)
 
     def _present(self, paths: list[Path], view: str) -> None:
-        read = self._session.read.option("__globPaths__", "false").parquet(*map(str, paths))
+        read = self.backend._session.read.option("__globPaths__", "false").parquet(*map(str, paths))
         read.createOrReplaceTempView(view)
 
     def tables(self, schema: str | None = None) -> list[str]:
@@ -522,24 +454,8 @@ class Spark(Engine):
         with self.answering():
             return sorted(self.backend.list_tables(**({"database": schema} if schema else {})))
 
-    def _parted(self, name: str) -> tuple[str, str]:
-        schema, _, table = name.rpartition(".")
-        return schema, table
-
-    def qualified(self, schema: str | None, table: str) -> str:
-        """Its schema may be of a further catalogue."""
-        return ".".join(self.dialect.identifier(part) for part in (*(schema or "").split("."), table) if part)
-
     def _load(self, schema: str | None, table: str, rows: pa.Table) -> None:
         self.backend.insert(table, rows, **({"database": schema} if schema else {}))
-
-    @property
-    def has_python(self) -> bool:
-        """Whether executors can run Python on Arrow's batches: asked once, of one row that is nobody's.
-
-        Errors: InputError where no executor is there.
-        """
-        return spark_session.has_python(self._session)
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """By Arrow's batches."""
@@ -552,8 +468,8 @@ class Spark(Engine):
         row by row where executors have no Python."""
         with self.answering():
             types, frame = query.schema().to_pyarrow(), self.backend.raw_sql(self.backend.compile(query))
-            if self.has_python:
-                for batch in spark_session.fetched(self._session, frame):
+            if spark_session.has_python(self.backend._session):
+                for batch in spark_session.fetched(self.backend._session, frame):
                     cells = [arrow_text.valid_cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
                     yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
                 return
@@ -565,8 +481,8 @@ class Spark(Engine):
         """As ``batches``."""
         with self.answering():
             frame = self.backend.raw_sql(query)
-            if self.has_python:
-                for batch in spark_session.fetched(self._session, frame):
+            if spark_session.has_python(self.backend._session):
+                for batch in spark_session.fetched(self.backend._session, frame):
                     yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns]).astype(np.int64)
                 return
             for rows in _by_rows(frame):
@@ -580,22 +496,22 @@ class Spark(Engine):
         """
         name = f"synth_held_{secrets.token_hex(8)}"
         with self.answering():
-            self._session.sql(query).persist().createOrReplaceTempView(name)
+            self.backend._session.sql(query).persist().createOrReplaceTempView(name)
         return name
 
     def release(self, name: str) -> None:
         """Lets go of rows that executors hold. Errors: none; a session that was lost has let go of them."""
         with suppress(Exception):
-            self._session.table(name).unpersist()
-            self._session.catalog.dropTempView(name)
+            self.backend._session.table(name).unpersist()
+            self.backend._session.catalog.dropTempView(name)
 
     def counted(self, rows: str, plan: CountPlan) -> list[np.ndarray]:
         """By the executors, each its own part, and added by them."""
-        if not self.has_python:
+        if not spark_session.has_python(self.backend._session):
             return super().counted(rows, plan)
         with self.answering():
-            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
-            own = self._session.sql(_listed(rows, plan)).mapInArrow(sent(block_counts.worker(plan)), ANSWER)
+            self.backend._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
+            own = self.backend._session.sql(_listed(rows, plan)).mapInArrow(sent(block_counts.worker(plan)), ANSWER)
             whole = own.repartition("k").mapInArrow(sent(block_counts.adder()), ANSWER).toArrow()
         return block_counts.joined(whole.column(0).to_pylist(), whole.column(1).to_pylist(), plan)
 

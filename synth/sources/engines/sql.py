@@ -63,8 +63,8 @@ class SqlDialect:
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
 
     def whole(self, cells: int) -> str:
-        """A type for positions among so many cells, and marks below zero; Spark's executors hold narrow ones."""
-        if self.name == "spark" and cells < 1 << 15:
+        """A type for positions among so many cells, and marks below zero: a narrow one, where there is one."""
+        if self.name != "postgres" and cells < 1 << 15:
             return "TINYINT" if cells < 1 << 7 else "SMALLINT"
         return "INTEGER" if cells < 1 << 31 else "BIGINT"
 
@@ -139,15 +139,13 @@ def piecewise(cell: str, places: Mapping[int, int]) -> str | None:
             runs[-1] = (runs[-1][0], value, shift)
         else:
             runs.append((value, value, shift))
-    return None if len(runs) > MOST_RUNS else _halved(cell, runs)
 
-
-def _halved(cell: str, runs: Sequence[tuple[int, int, int]]) -> str:
-    def listed(few: Sequence[tuple[int, int, int]]) -> str:
-        reported = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_shifted(cell, -s)}" for a, b, s in few]
+    def listed(few: Sequence[tuple[int, int, int]]) -> str:  # widened first: a sum of narrow numbers could overflow
+        wide = f"CAST({cell} AS BIGINT)"
+        reported = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {wide} {'-' if s >= 0 else '+'} {abs(s)}" for a, b, s in few]
         return f"CASE {' '.join(reported)} ELSE {LOST} END" if reported else str(LOST)
 
-    return _nested(cell, runs, listed, few=FEW)
+    return None if len(runs) > MOST_RUNS else _nested(cell, runs, listed, few=FEW)
 
 
 def _nested(cell: str, pieces: Sequence[Any], leaf: Callable[[Sequence[Any]], str], *, few: int) -> str:
@@ -157,11 +155,6 @@ def _nested(cell: str, pieces: Sequence[Any], leaf: Callable[[Sequence[Any]], st
     half = len(pieces) // 2
     low, high = (_nested(cell, part, leaf, few=few) for part in (pieces[:half], pieces[half:]))
     return f"CASE WHEN {cell} < {pieces[half][0]} THEN {low} ELSE {high} END"
-
-
-def _shifted(cell: str, shift: int) -> str:
-    """Widened first: a sum of narrow whole numbers could overflow."""
-    return f"CAST({cell} AS BIGINT) {'-' if shift <= 0 else '+'} {abs(shift)}"
 
 
 def settled(cell: str, column: Column) -> str:
@@ -210,36 +203,32 @@ def position(column: Column, name: str, kind: Kind, dialect: SqlDialect) -> str 
         return None
     if kind == "double":
         branches.append(f"WHEN {dialect.nan.format(cell)} THEN {absent}")
-    branches += [f"WHEN {cell} = {_literal(value, kind, dialect)} THEN {at}" for value, at in result.items()]
+    for value, at in result.items():
+        branches.append(f"WHEN {cell} = {dialect.number(value) if kind == 'double' else value} THEN {at}")
     if column.type == "datetime":
         steps = _dated(column, cell, kind, dialect)
     else:
-        exact = kind == "integer" and is_exact(column)
-        steps = _exact(column, cell, dialect) if exact else _numbered(column, cell, dialect)
+        steps = _numbered(column, cell, dialect, exact=kind == "integer" and is_exact(column))
     return " ".join(["CASE", *branches, steps, "END"])
 
 
-def _exact(column: Column, cell: str, dialect: SqlDialect) -> str:
-    """The last branches of a whole number under bounds that are whole numbers: nothing is rounded but the quotient."""
-    low, step = int(column.bounds[0]), int(column.step)
-    above = f"(CAST({cell} AS BIGINT) - ({low}))"
-    quotient = dialect.rint.format(f"(CAST({above} AS {dialect.double}) / {dialect.number(step)})")
-    return (
-        f"WHEN {cell} < ({low - 2 * step}) THEN {BELOW} WHEN {cell} > ({low + (column.size + 2) * step}) THEN {ABOVE} "
-        f"{_clamped(above if step == 1 else quotient, column.size)}"
-    )
+def _numbered(column: Column, cell: str, dialect: SqlDialect, *, exact: bool) -> str:
+    """The last branches of a number: those far outside first, so that the arithmetic of the rest is safe.
 
-
-def _numbered(column: Column, cell: str, dialect: SqlDialect) -> str:
-    """The last branches of a number: those far outside first, so that the arithmetic of the rest is safe."""
-    low, step = float(column.bounds[0]), float(column.step)
-    x, least, width = f"CAST({cell} AS {dialect.double})", dialect.number(low), dialect.number(step)
-    under, over = dialect.number(low - 2 * step), dialect.number(low + (column.size + 2) * step)
-    steps = dialect.rint.format(f"(({x} - {least}) / {width})")
-    return (
-        f"WHEN {x} < {under} THEN {BELOW} WHEN {x} > {over} THEN {ABOVE} "
-        f"WHEN abs({x} - {least}) < {dialect.number(step / 4)} THEN 0 {_clamped(steps, column.size)}"
-    )
+    ``exact``: a whole number under bounds that are whole numbers, of which nothing is rounded but the quotient.
+    """
+    low, step = ((int if exact else float)(x) for x in (column.bounds[0], column.step))
+    if exact:
+        x, near, under, over = cell, "", f"({low - 2 * step})", f"({low + (column.size + 2) * step})"
+        above = f"(CAST({cell} AS BIGINT) - ({low}))"
+        quotient = dialect.rint.format(f"(CAST({above} AS {dialect.double}) / {dialect.number(step)})")
+        steps = above if step == 1 else quotient
+    else:
+        x, least, width = f"CAST({cell} AS {dialect.double})", dialect.number(low), dialect.number(step)
+        under, over = dialect.number(low - 2 * step), dialect.number(low + (column.size + 2) * step)
+        near = f"WHEN abs({x} - {least}) < {dialect.number(step / 4)} THEN 0 "
+        steps = dialect.rint.format(f"(({x} - {least}) / {width})")
+    return f"WHEN {x} < {under} THEN {BELOW} WHEN {x} > {over} THEN {ABOVE} {near}{_clamped(steps, column.size)}"
 
 
 def _dated(column: Column, cell: str, kind: Kind, dialect: SqlDialect) -> str:
@@ -284,22 +273,15 @@ def _whole(texts: Mapping[str, int]) -> dict[int, int]:
     return result
 
 
-def _literal(value: int, kind: Kind, dialect: SqlDialect) -> str:
-    return dialect.number(value) if kind == "double" else str(value)
-
-
 def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
     """The position of a cell of text in a column of categories; None where only the codec reads such cells.
 
     A text is looked up as it stands, then as the codec does: trimmed, without a zero fraction, without formula marks.
     """
     known = {**_categories(column), **_missing(column)}
-    if (
-        column.type not in CATEGORICAL
-        or column.grouping is not None
-        or len(known) > MOST_TEXTS
-        or not all(map(_writable, known))
-    ):
+    # a query may hold no NUL, and no half characters
+    writable = all("\0" not in text and text.encode("utf-8", "ignore").decode() == text for text in known)
+    if column.type not in CATEGORICAL or column.grouping is not None or len(known) > MOST_TEXTS or not writable:
         return None
     cell = dialect.order.format(f"CAST({dialect.identifier(name)} AS {dialect.words})")
     plain = _canonical(cell, dialect)
@@ -316,12 +298,9 @@ def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
 
 def named(name: str, kind: Kind | Literal["text"], dialect: SqlDialect) -> str | None:
     """``cells.key`` of a cell that names a person, empty where it names none; None where only the codec tells."""
-    cell = dialect.identifier(name)
-    if kind == "integer":
-        return dialect.order.format(f"COALESCE(CAST({cell} AS {dialect.words}), '')")
+    held = dialect.order.format(f"COALESCE(CAST({dialect.identifier(name)} AS {dialect.words}), '')")
     if kind != "text":
-        return None
-    held = dialect.order.format(f"COALESCE(CAST({cell} AS {dialect.words}), '')")
+        return held if kind == "integer" else None
     spelled = dialect.one_spelling.format(held, dialect.text(UNSEEN))
     plain = f"CASE WHEN {dialect.bytes.format(held)} = length({held}) THEN {held} ELSE {spelled} END"  # ASCII as it is
     return dialect.order.format(_canonical(plain, dialect))
@@ -332,11 +311,6 @@ def _canonical(text: str, dialect: SqlDialect) -> str:
     trimmed = dialect.trim.format(text, dialect.text(BLANK))
     pattern = dialect.text(r"^(-?[0-9]+)\.0+" + dialect.end)
     return f"regexp_replace({trimmed}, {pattern}, {dialect.text(dialect.group)})"
-
-
-def _writable(text: str) -> bool:
-    """Whether a query may hold the text: no NUL, no half characters."""
-    return "\0" not in text and text.encode("utf-8", "ignore").decode() == text
 
 
 def _listed(cell: str, places: Mapping[str, int], dialect: SqlDialect) -> str:

@@ -17,13 +17,15 @@ from synth.questions.linked import FAR, NEAR, View, placed
 from synth.schema import histories
 from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.table import Column, Key
+from synth.schema.table import Column
 from synth.sources.engines.engine import Spark
+from synth.sources.engines.spark_session import has_python
 from synth.sources.engines.sql import LOST, settled
-from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows, joint_tables
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.rows.block_counts import CountPlan
 from synth.sources.rows.encoded import Tables
 from synth.sources.rows.forest import Branch, Forest
+from synth.sources.rows.marginals import joint_tables
 from synth.sources.table_source import Place
 
 WITHIN = "OVER (PARTITION BY k, b ORDER BY"
@@ -43,7 +45,11 @@ def stored(
     if not isinstance(source, Spark) or len(there) < len(places):
         return None
     alike = all(p.source.address == source.address for p in there.values())
-    if not (alike and all(_readable(schema, name, place) for name, place in there.items()) and source.has_python):
+    if not (
+        alike
+        and all(_readable(schema, name, place) for name, place in there.items())
+        and has_python(source.backend._session)
+    ):
         return None
     return StoredTrees(schema, there, source, int(draws.uniform_codes(1, high=2**63 - 1)[0]), fetched)
 
@@ -164,14 +170,11 @@ class StoredTrees(Forest):
             kind = self._dialect.whole(key.most_children + 1)
             number = self._names[table, number_of(key.child)]
             chosen.append(f"CAST(COALESCE(s{i}.many, 0) AS {kind}) AS {number}")
-            relation += f" LEFT JOIN {self._numbers(key)} AS s{i} ON t.c = s{i}.k"
+            place = self._places[key.child]  # how many children of each key are kept: their keys alone are read
+            who = f"SELECT {_key(place, key.columns)} AS k FROM {place.relation}"
+            many = f"SELECT k, LEAST(COUNT(*), {key.most_children}) AS many FROM ({who}) AS keys{MISSING} GROUP BY k"
+            relation += f" LEFT JOIN ({many}) AS s{i} ON t.c = s{i}.k"
         return f"SELECT t.c, {', '.join(chosen)} FROM {relation}"
-
-    def _numbers(self, key: Key) -> str:
-        """How many children of each key are kept: their keys alone are read."""
-        place = self._places[key.child]
-        who = f"SELECT {_key(place, key.columns)} AS k FROM {place.relation}"
-        return f"(SELECT k, LEAST(COUNT(*), {key.most_children}) AS many FROM ({who}) AS keys{MISSING} GROUP BY k)"
 
     def _bounded(self, table: str) -> str:
         """A table's kept rows: key ``k``, own key ``c``, positions p0, ..., ``place`` among ``siblings``."""

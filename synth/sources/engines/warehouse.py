@@ -7,10 +7,9 @@ and types alone choose the way, never what stands in cells.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ import pyarrow as pa
 
 from synth.errors import InputError
 from synth.files.regular_files import is_file, is_folder
-from synth.questions.tables import Bins
 from synth.schema import codec
 from synth.schema.table import Schema
 from synth.sources.engines.duckdb import overflows
-from synth.sources.engines.engine import Engine, Spark
+from synth.sources.engines.engine import DuckDb, Engine, Postgres, Spark
 from synth.sources.engines.sql import LOST, Bound, Kind, named, position, settled, worded
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -32,7 +30,7 @@ from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.block_counts import CountedAxis, CountPlan
 from synth.sources.rows.encoded import EncodedRows, Tables
 from synth.sources.rows.encoding import Batch, Encoder
-from synth.sources.rows.marginals import Binner, cover, distinct, holders, part
+from synth.sources.rows.marginals import joint_tables
 from synth.sources.rows.spill import Spill
 from synth.sources.table_source import Opened, ParquetPlace, StreamedPlace
 
@@ -129,18 +127,17 @@ class WarehouseRows(EncodedRows):
     def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
-            for batch in self._place.batches(self._schema, []) if self._bound is None else self._retained():
-                encoder.add(batch)
+            if self._bound is None:
+                for batch in self._place.batches(self._schema, []):
+                    encoder.add(batch)
+            else:  # as the engine has encoded those that the bound keeps: those that it counts, no others
+                names = list(self)
+                listed = ", ".join(f"p{i}" for i in range(len(names)))
+                for some in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
+                    codes = {n: np.ascontiguousarray(some[:, i]) for i, n in enumerate(names)}
+                    encoder.add(Batch(table=Table({}, num_rows=len(some)), codes=codes))
             self._fetched = encoder.spill
         return self._fetched
-
-    def _retained(self) -> Iterator[Batch]:
-        """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
-        names = list(self)
-        listed = ", ".join(f"p{i}" for i in range(len(names)))
-        for some in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
-            codes = {n: np.ascontiguousarray(some[:, i]) for i, n in enumerate(names)}
-            yield Batch(table=Table({}, num_rows=len(some)), codes=codes)
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts by the engine, in one pass over its rows for all tables (engine.py).
@@ -186,68 +183,15 @@ class WarehouseRows(EncodedRows):
         chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
         return f"(SELECT {chosen} FROM {retained}) AS marked_rows"
 
-    def _place_lost(self, table: np.ndarray, grouping: Bins, binner: Binner) -> None:
+    def _place_lost(self, table: np.ndarray, column: str, axis: CountedAxis) -> None:
         """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
-        size = self._schema.columns[grouping.column].size
+        size, codes = self._schema.columns[column].size, axis.codes()
         for index in np.flatnonzero(table[:, -1]).tolist():
             left = int(table[index, -1])
             table[index, -1] = 0
             for start in range(0, left, DRAWN):
-                drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
+                drawn = codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
-
-
-Lost = Callable[[np.ndarray, Bins, Binner], None]
-
-
-def joint_tables(
-    tables: Tables, ask: Callable[[Sequence[str], CountPlan], list[np.ndarray]], place_lost: Lost | None = None
-) -> list[np.ndarray]:
-    """The tables' exact counts, int64 (cells,), by one plan of counting.
-
-    ``ask``: the plan's tables, of columns in this order. ``place_lost``: moves the counts (rows, bins) of cells that
-    are to be placed out of the last bin; without it there are none.
-    """
-    groupings, axes = distinct(tables)
-    if not axes:
-        return []
-    binners = [Binner(g) for g in groupings]
-    blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
-    names = list(dict.fromkeys(g.column for g in groupings))
-    wanted = _wanted(axes, blocks, [b.size + 1 for b in binners])
-    plan = CountPlan(
-        tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)),
-        tuple(blocks),
-        tuple(dict.fromkeys(wanted)),
-    )
-    counted = dict(zip(plan.tables, ask(names, plan), strict=True))
-
-    def moved(table: np.ndarray, at: int) -> None:
-        if place_lost is not None:
-            place_lost(table, groupings[at], binners[at])
-
-    joints = ((counted[own].reshape([plan.axes[i].size for i in own[1]]), own[1]) for own in wanted)
-    return [part(joint, block, table, groupings, moved) for table, (joint, block) in zip(axes, joints, strict=True)]
-
-
-def _wanted(
-    axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]], sizes: Sequence[int]
-) -> list[tuple[int, tuple[int, ...]]]:
-    """For each table its block and the axes that it is summed out to: all of them where a block has less cells than
-    its tables together."""
-    own = [(at, tuple(sorted(set(table)))) for table, at in zip(axes, holders(axes, blocks), strict=True)]
-    cells = dict.fromkeys(range(len(blocks)), 0)
-    for at, table in set(own):
-        cells[at] += prod(sizes[i] for i in table)
-    whole = {at for at, many in cells.items() if many >= prod(sizes[i] for i in blocks[at])}
-    return [(at, tuple(blocks[at])) if at in whole else (at, table) for at, table in own]
-
-
-def _axis(grouping: Bins, binner: Binner, names: Sequence[str]) -> CountedAxis:
-    """The axis of a grouping, with a last bin for the cells that are to be placed."""
-    groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
-    bins = np.append(groups, binner.size).astype(np.int32)
-    return CountedAxis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)
 
 
 PARQUET = (".parquet", ".pq")
@@ -293,7 +237,9 @@ class WarehousePlace(StreamedPlace):
     @cached_property
     def asked(self) -> Engine:
         """The engine that answers about this table; DuckDB has leave to read the file, where it is one."""
-        return self.source if self._file is None else self.source.beside(self._file)
+        if self._file is None or not isinstance(self.source, DuckDb):
+            return self.source
+        return replace(self.source, files=tuple(parquet_files(self._file)))
 
     @property
     def expression(self) -> Any:
@@ -305,10 +251,12 @@ class WarehousePlace(StreamedPlace):
         """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
         try:
             if self._file is not None:
-                return self.asked.parquet(self._file, view=self._view), None
+                where = str(Path(self.table).resolve()).encode()  # a name for files, the same for the same ones
+                view = f"synth_{hashlib.blake2b(where, digest_size=8).hexdigest()}"
+                return self.asked.parquet(self._file, view=view), None
             schema, table = self.source.split(self.table)
-            if not self.source.has_table(schema, table):
-                raise LookupError
+            if isinstance(self.source, DuckDb) and table not in self.source.tables(schema):
+                raise LookupError  # DuckDB would look for a file of this name
             return self.source.backend.table(table, **({"database": schema} if schema else {})), schema
         except InputError:
             raise
@@ -317,11 +265,6 @@ class WarehousePlace(StreamedPlace):
                 f"source {self.source.shown}: no table {self.table!r} is there; check the name, SCHEMA.TABLE for one "
                 "that is not in the user's own schema, ./NAME for a Parquet file or a folder"
             ) from None
-
-    @property
-    def _view(self) -> str:
-        """A name for files, the same for the same ones."""
-        return "synth_" + hashlib.blake2b(str(Path(self.table).resolve()).encode(), digest_size=8).hexdigest()
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
@@ -354,12 +297,9 @@ class WarehousePlace(StreamedPlace):
         t, types = self.expression, self.expression.schema()
         return self.asked.batches(t.select(**{n: _fetched(t[n], types[n], self.source) for n in columns}))
 
+    @cached_property
     def rows_there(self) -> int:
         """How many rows the table has, counted once: private."""
-        return self._rows_there
-
-    @cached_property
-    def _rows_there(self) -> int:
         return int(next(iter(self.asked.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
 
     def encoded(
@@ -375,13 +315,13 @@ class WarehousePlace(StreamedPlace):
             bound = Bound(person=who, most=most, secret=int(draws.uniform_codes(1, high=2**63 - 1)[0]))
         rows = WarehouseRows(self, schema, draws, result, bound=bound)
         if bound is None:
-            self.__dict__.setdefault("_rows_there", rows.num_rows)
+            self.__dict__.setdefault("rows_there", rows.num_rows)
         return Opened(rows.described(), None, None, bounded=bound is not None)
 
     def person(self, name: str) -> str | None:
         """Who a row is about in the engine's SQL (``cells.key``); None where only the codec tells."""
         kind = self.expression.schema()[name]
-        if not self.asked.spells_names:
+        if isinstance(self.asked, Postgres) and not self.asked.spells_names:
             return None
         if kind.is_integer():
             return named(name, "integer", self.source.dialect)
@@ -417,7 +357,7 @@ def _fetched(cell: Any, kind: Any, engine: Engine) -> Any:
         first, last, seen = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell
     elif kind.is_timestamp() and kind.timezone is None:
         first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
-        seen = engine.moment(cell)
+        seen = cell.try_cast("timestamp(6)") if isinstance(engine, DuckDb) else cell  # None beyond microseconds
     else:
         return cell.cast("string")
     inside = ibis.cases((seen.between(first, last), seen), else_=ibis.null(seen.type()))  # no other can be written

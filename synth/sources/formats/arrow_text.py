@@ -126,15 +126,8 @@ def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray,
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type).dictionary_encode()
     texts = np.append(_texts(whole.dictionary), "")
     codes = whole.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
-    return _compact(texts, codes)
-
-
-def _compact(texts: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merges equal texts and leaves out those that no row has.
-
-    Arrow compares whole texts. pandas.factorize would stop at a NUL and let the first of two such texts stand for
-    both, so that one row could change how all others are read.
-    """
+    # Equal texts are merged, those that no row has left out. Arrow compares whole texts; pandas.factorize would stop at
+    # a NUL and let the first of two such texts stand for both, so that one row could change how all others are read.
     used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
     merged = pa.array(texts[used], type=pa.large_string()).dictionary_encode()
     lookup = np.zeros(len(texts), dtype=np.int32)

@@ -44,11 +44,12 @@ class Reading:
         form = self.forms.get(name)
         if form is None or not is_text(array.type):
             return array
-        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-        return pa.chunked_array(
-            [_by_value(c, form, self.codes.get(name, ())) for c in chunked.chunks],
-            type=pa.dictionary(pa.int32(), pa.string()),
-        )
+        chunks = []
+        for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:  # by its distinct texts
+            coded = chunk if pt.is_dictionary(chunk.type) else chunk.dictionary_encode()
+            values = spelt(coded.dictionary.cast(pa.string()), form, self.codes.get(name, ()))
+            chunks.append(pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), values))
+        return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), pa.string()))
 
     def texts(self, name: str, values: np.ndarray) -> np.ndarray:
         """The same for texts of a column, (n,) object."""
@@ -77,13 +78,6 @@ def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:
     plain = pc.utf8_trim_whitespace(texts)
     result = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
     return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(result, UNREADABLE))
-
-
-def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
-    """A chunk by its distinct texts."""
-    coded = chunk if pt.is_dictionary(chunk.type) else chunk.dictionary_encode()
-    values = spelt(coded.dictionary.cast(pa.string()), form, codes)
-    return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), values)
 
 
 def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
@@ -117,7 +111,11 @@ def iso(plain: pa.Array, form: Dates) -> pa.Array:
     result = pc.extract_regex(plain, form.pattern)
     names = [p for p in form.parts if p.isalpha() and len(p) > 1]
     part = {n: pc.struct_field(result, n) for n in names}
-    day = pc.binary_join_element_wise(_year(part), _two(part["mm"]), _two(part["dd"]), "-")
+    year = part.get("yyyy")
+    if year is None:
+        late = pc.greater_equal(part["yy"].cast(pa.int32()), CENTURY)
+        year = pc.binary_join_element_wise(pc.if_else(late, "19", "20"), part["yy"], "")
+    day = pc.binary_join_element_wise(year, _two(part["mm"]), _two(part["dd"]), "-")
     hour = part.get("HH", part.get("hh"))
     if hour is None:
         return day
@@ -125,13 +123,6 @@ def iso(plain: pa.Array, form: Dates) -> pa.Array:
         _hour(hour, part.get("AM")), part["MM"], *([part["SS"]] if "SS" in part else []), ":"
     )
     return pc.if_else(pc.equal(hour, ""), day, pc.binary_join_element_wise(day, clock, "T"))
-
-
-def _year(part: dict[str, pa.Array]) -> pa.Array:
-    if "yyyy" in part:
-        return part["yyyy"]
-    late = pc.greater_equal(part["yy"].cast(pa.int32()), CENTURY)
-    return pc.binary_join_element_wise(pc.if_else(late, "19", "20"), part["yy"], "")
 
 
 def _two(digits: pa.Array) -> pa.Array:

@@ -13,11 +13,10 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -72,8 +71,11 @@ class Bytes(io.RawIOBase):
             if not self._begun and self._ready:
                 self._refuse_empty()
                 self._begun = True
-        if not self._ready:
-            self._end()
+        if not self._ready:  # an unfinished unit at the end of the file is no cell's fault
+            if self._decoder is not None and self._decoder.getstate()[0]:
+                raise InputError(f"{self._path}: its last character is cut short; copy the file again")
+            if not self._begun:
+                self._refuse_empty()
         if size < 0 or len(self._ready) <= size:
             data, self._ready = self._ready, b""
         else:
@@ -81,21 +83,15 @@ class Bytes(io.RawIOBase):
         return data
 
     def _checked(self, data: bytes) -> bytes:
-        if not self._begun:
-            self._refuse_foreign(data)
+        for magic, fault in FOREIGN.items() if not self._begun else ():
+            if data.startswith(magic) and not (self._wide and len(magic) == 2 and magic != b"\x1f\x8b"):
+                raise InputError(f"{self._path}: {fault}")
         if self._decoder is not None:
             try:
                 data = self._decoder.decode(data).encode()
             except UnicodeError:  # all else is replaced
                 raise InputError(f"{self._path}: it lacks the mark of UTF-16; say utf-16-le or utf-16-be") from None
         return data.replace(b"\0", LOST) if b"\0" in data else data
-
-    def _end(self) -> None:
-        """An unfinished unit at the end of the file is no cell's fault."""
-        if self._decoder is not None and self._decoder.getstate()[0]:
-            raise InputError(f"{self._path}: its last character is cut short; copy the file again")
-        if not self._begun:
-            self._refuse_empty()
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
@@ -111,11 +107,6 @@ class Bytes(io.RawIOBase):
     def _refuse_empty(self) -> None:
         if not self._ready.strip(b"\xef\xbb\xbf\r\n \t"):
             raise InputError(f"{self._path}: the file is empty; it needs a header line and at least one row")
-
-    def _refuse_foreign(self, data: bytes) -> None:
-        for magic, fault in FOREIGN.items():
-            if data.startswith(magic) and not (self._wide and len(magic) == 2 and magic != b"\x1f\x8b"):
-                raise InputError(f"{self._path}: {fault}")
 
 
 class Unpacked(gzip.GzipFile):
@@ -226,10 +217,10 @@ GATHERED = 1 << 25  # bytes of cells handed on at a time
 HEADER = 1 << 20  # characters that a header may take
 BOM = b"\xef\xbb\xbf"
 READ_FAULTS = (EOFError, gzip.BadGzipFile, zlib.error)
+PACKED = "its gzip data are damaged or cut short; copy or compress it again"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """Column names and how many blank lines stand above them."""
 
     names: list[str]
@@ -246,25 +237,20 @@ def header(path: Path, dialect: Dialect | None = None) -> Header:
         try:
             result = _first_record(lines, form)
         except READ_FAULTS:
-            raise _damaged(path) from None
+            raise InputError(f"{path}: {PACKED}") from None
         except csv.Error:
             raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
     if any(LOST.decode() in name for name in result.names):
         raise InputError(f"{path}: its column names are not {ENCODINGS[form.encoding]}; {STATED}")
-    result = Header(names=csv_injection.names(result.names), blank_lines=result.blank_lines)
-    check_names(result.names, thing=str(path))
-    _check_delimiter(path, result.names, form)
-    return result
-
-
-def _check_delimiter(path: Path, names: list[str], form: Dialect) -> None:
-    """One name that holds another separator is no header of one column."""
-    for mark, said in DELIMITERS.items():
+    names = csv_injection.names(result.names)
+    check_names(names, thing=str(path))
+    for mark, said in DELIMITERS.items():  # one name that holds another separator is no header of one column
         if len(names) == 1 and mark != form.delimiter and mark not in ",|" and mark in names[0]:
             raise InputError(
                 f"{path}: its columns are separated by {said}; state its delimiter in the schema's dialect "
                 f"(`synth.draft` finds it), or save it with {DELIMITERS[form.delimiter]}"
             )
+    return Header(names, result.blank_lines)
 
 
 def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
@@ -283,10 +269,7 @@ def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
             yield part
             part = lines.readline(left)
 
-    return Header(
-        names=next(csv.reader(more(), delimiter=form.delimiter, quotechar=form.quote, strict=True), []),
-        blank_lines=blank,
-    )
+    return Header(next(csv.reader(more(), delimiter=form.delimiter, quotechar=form.quote, strict=True), []), blank)
 
 
 def check(path: Path, dialect: Dialect | None = None, *, piece: int = PIECE) -> None:
@@ -323,90 +306,67 @@ def stream(
 def _tables(
     path: Path, wanted: list[str] | None, kind: pa.DataType, dialect: Dialect | None, piece: int
 ) -> Iterator[pa.Table]:
-    """The wanted columns (None: all) of each block of records."""
-    form, result = dialect or PLAIN, header(path, dialect)
-    with _Faults(path, result) as faults:
+    """The wanted columns (None: all) of each block of records. Errors: InputError without a cell: the parser's own
+    messages quote the row."""
+    form, (names, blank) = dialect or PLAIN, header(path, dialect)
+    converted = pa_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, kind), include_columns=wanted or names, strings_can_be_null=False
+    )
+    ragged: list[pa_csv.InvalidRow] = []
+
+    def refused(row: pa_csv.InvalidRow) -> str:
+        ragged.append(row)
+        return "error"
+
+    def parsed(data: bytes, *, first: bool, alone: bool) -> pa.Table:
+        """``alone``: by one thread, which names the row of a fault; no other may call back into Python."""
+        return pa_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pa_csv.ReadOptions(
+                use_threads=not alone,
+                block_size=LONGEST_ROW + GATHERED if alone else BYTES_AT_A_TIME,  # a row must lie within a block
+                column_names=names,
+                skip_rows=blank if first else 0,
+                skip_rows_after_names=1 if first else 0,
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=form.delimiter,
+                quote_char=form.quote,
+                newlines_in_values=True,
+                ignore_empty_lines=len(names) > 1,  # a blank line is a cell where there is one column
+                invalid_row_handler=refused if alone else None,
+            ),
+            convert_options=converted,
+        )
+
+    rows = 0
+    try:
         for number, data in enumerate(blocks(path, form, gathered=piece)):
-            if number and len(result.names) > 1 and not data.strip(b"\r\n"):
+            if number and len(names) > 1 and not data.strip(b"\r\n"):
                 continue  # blank lines alone are no rows, and nothing to parse
             if number and data.startswith(BOM):
                 data = BOM + data  # the parser takes one off
-
-            def parsed(data: bytes = data, *, first: bool = number == 0, threads: bool = True) -> pa.Table:
-                ragged = None if threads else faults.ragged  # no thread of the parser's calls back into Python
-                options = _options(result, kind, wanted or result.names, form, ragged, threads=threads, first=first)
-                return pa_csv.read_csv(pa.BufferReader(data), **options)
-
             try:
-                table = parsed()
-            except pa.ArrowException:
-                data = repaired(data)  # bytes that are no text are their cell's fault alone
-                table = parsed(data, threads=False)  # one thread names the row of the fault
-            faults.rows += table.num_rows
+                table = parsed(data, first=number == 0, alone=False)
+            except pa.ArrowException:  # bytes that are no text are their cell's fault alone
+                table = parsed(repaired(data), first=number == 0, alone=True)
+            rows += table.num_rows
             yield table
-
-
-class _Faults:
-    """Turns what the parser raises into one line without a cell: its own messages quote the row."""
-
-    def __init__(self, path: Path, result: Header) -> None:
-        self._path, self._header, self.rows = path, result, 0
-        self._invalid: pa_csv.InvalidRow | None = None
-
-    def __enter__(self) -> "_Faults":
-        return self
-
-    def ragged(self, row: pa_csv.InvalidRow) -> str:
-        self._invalid = row
-        return "error"
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, READ_FAULTS):
-            raise _damaged(self._path) from None
-        if isinstance(error, pa.ArrowException):
-            raise InputError(f"{self._path}: {self._fault(str(error))}") from None
-
-    def _fault(self, text: str) -> str:
-        number = re.search(r"Row #(\d+):", text)
-        above = self.rows + 1 if self.rows else -self._header.blank_lines  # the parser counts from its block
-        row = int(number[1]) + above if number else 0
-        where = f"row {row} (the header is row 1)" if number else "a row"
-        if self._invalid is not None:
-            expected, actual = self._invalid.expected_columns, self._invalid.actual_columns
-            return f"{where} has {actual} fields where the header has {expected}; quote cells that hold the separator"
-        if "straddling" in text:
-            return f"a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?"
-        return "not a readable CSV file; save it again as UTF-8 CSV with commas"
-
-
-def _options(
-    result: Header, kind: pa.DataType, wanted: list[str], form: Dialect, ragged: object, *, threads: bool, first: bool
-) -> dict:
-    return {
-        "read_options": pa_csv.ReadOptions(
-            use_threads=threads,
-            block_size=BYTES_AT_A_TIME if threads else LONGEST_ROW + GATHERED,  # a row must lie within a block
-            column_names=result.names,
-            skip_rows=result.blank_lines if first else 0,
-            skip_rows_after_names=1 if first else 0,
-        ),
-        "parse_options": pa_csv.ParseOptions(
-            delimiter=form.delimiter,
-            quote_char=form.quote,
-            newlines_in_values=True,
-            ignore_empty_lines=len(result.names) > 1,  # a blank line is a cell where there is one column
-            invalid_row_handler=ragged,
-        ),
-        "convert_options": pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(result.names, kind),
-            include_columns=wanted,
-            strings_can_be_null=False,
-        ),
-    }
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path}: its gzip data are damaged or cut short; copy or compress it again")
+    except READ_FAULTS:
+        raise InputError(f"{path}: {PACKED}") from None
+    except pa.ArrowException as error:
+        above = rows + 1 if rows else -blank  # the parser counts from its block
+        found = re.search(r"Row #(\d+):", str(error))
+        fault = "not a readable CSV file; save it again as UTF-8 CSV with commas"
+        if ragged:
+            where = f"row {int(found[1]) + above} (the header is row 1)" if found else "a row"
+            fault = (
+                f"{where} has {ragged[0].actual_columns} fields where the header has {ragged[0].expected_columns}; "
+                "quote cells that hold the separator"
+            )
+        elif "straddling" in str(error):
+            fault = f"a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?"
+        raise InputError(f"{path}: {fault}") from None
 
 
 BATCH = 1 << 16  # rows written at a time
@@ -418,7 +378,11 @@ def write(path: Path, tables: Iterable[pa.Table], *, packed: bool, dialect: Dial
     Of the ``dialect``: encoding, separator, quotes and line ends; cells are written as they come.
     Errors: UnicodeError for a text that the encoding lacks.
     """
-    encode = _encoder(dialect)
+    encoder = None if dialect.encoding == "utf-8" else codecs.getincrementalencoder(dialect.encoding)()
+
+    def encode(data: memoryview) -> bytes | memoryview:  # its mark comes before the first of them
+        return data if encoder is None else encoder.encode(str(data, "utf-8"))
+
     with open(path, "wb") as raw:
         out: IO[bytes] = gzip.GzipFile("", "wb", 6, raw, mtime=0) if packed else raw  # type: ignore[assignment]
         for number, table in enumerate(tables):
@@ -426,25 +390,14 @@ def write(path: Path, tables: Iterable[pa.Table], *, packed: bool, dialect: Dial
             if number == 0:
                 names = _fields(pa.array(table.column_names), dialect, single=single)
                 out.write(encode(_lines([names.slice(i, 1) for i in range(len(names))], dialect)))
-            columns = [_quoted(table.column(n), dialect, name=n, single=single) for n in table.column_names]
+            columns = []
+            for name in table.column_names:
+                values, codes = arrow_text.encode(table.column(name), name=name)
+                columns.append((_fields(pa.array(values, pa.string()), dialect, single=single), pa.array(codes)))
             for start in range(0, table.num_rows, BATCH):
-                out.write(
-                    encode(_lines([values.take(codes.slice(start, BATCH)) for values, codes in columns], dialect))
-                )
+                fields = [values.take(codes.slice(start, BATCH)) for values, codes in columns]
+                out.write(encode(_lines(fields, dialect)))
         out.close()
-
-
-def _encoder(dialect: Dialect) -> Callable[[memoryview], bytes | memoryview]:
-    """UTF-8 bytes in the dialect's encoding, its mark before the first of them."""
-    if dialect.encoding == "utf-8":
-        return lambda data: data
-    encoder = codecs.getincrementalencoder(dialect.encoding)()
-    return lambda data: encoder.encode(str(data, "utf-8"))
-
-
-def _quoted(column: pa.ChunkedArray, dialect: Dialect, *, name: str, single: bool) -> tuple[pa.Array, pa.Array]:
-    values, codes = arrow_text.encode(column, name=name)
-    return _fields(pa.array(values, pa.string()), dialect, single=single), pa.array(codes)
 
 
 def _fields(values: pa.Array, dialect: Dialect, *, single: bool) -> pa.Array:
@@ -479,9 +432,16 @@ def sniffed(path: Path, **stated: str | None) -> Dialect:
     """
     given = {k: v for k, v in stated.items() if v is not None}
     encoding = given.get("encoding") or _encoding(path)
-    head = _head(path, Dialect.model_validate({"encoding": encoding}))
-    quote = given.get("quote") or _quote_mark(head)
-    delimiter = given.get("delimiter") or _delimiter(head, quote)
+    with Bytes(path, Dialect.model_validate({"encoding": encoding})) as source:
+        try:
+            head = io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", "replace", newline="").read(HEAD)
+        except (EOFError, OSError, zlib.error):
+            head = ""
+    # single quotes where cells begin and end with them, and none with double ones
+    single = len(re.findall("(?:^|[,;\t|\n])'[^'\n]*'(?=[,;\t|\r\n])", head)) > 3 and '"' not in head
+    quote = given.get("quote") or ("'" if single else '"')
+    # the mark that divides most records as often as the header; of several, that which makes most columns
+    delimiter = given.get("delimiter") or max(DELIMITERS, key=lambda mark: _fit(head, mark, quote))
     facts = {"encoding": encoding, "delimiter": delimiter, "quote": quote, **given, "source": "unconfirmed"}
     return Dialect.model_validate({"line_end": "crlf" if "\r\n" in head else "lf", **facts})
 
@@ -515,28 +475,6 @@ def _marked(data: bytes) -> Encoding | None:
     low, high = data[: 1 << 12 : 2].count(0), data[1 : 1 << 12 : 2].count(0)
     half = min(len(data), 1 << 12) // 4
     return "utf-16-le" if high > half > low else "utf-16-be" if low > half > high else None
-
-
-def _head(path: Path, form: Dialect) -> str:
-    with (
-        Bytes(path, form) as source,
-        io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", "replace", newline="") as t,
-    ):
-        try:
-            return t.read(HEAD)
-        except (EOFError, OSError, zlib.error):
-            return ""
-
-
-def _quote_mark(head: str) -> str:
-    """Single quotes where cells begin and end with them and none with double ones."""
-    single = len(re.findall("(?:^|[,;\t|\n])'[^'\n]*'(?=[,;\t|\r\n])", head))
-    return "'" if single > 3 and '"' not in head else '"'
-
-
-def _delimiter(head: str, quote: str) -> str:
-    """The mark that divides most records as often as the header; of several, that which makes most columns."""
-    return max(DELIMITERS, key=lambda mark: _fit(head, mark, quote))
 
 
 def _fit(head: str, mark: str, quote: str) -> tuple[float, int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,20 +70,15 @@ def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:
         places = [names.index(name) for name in wanted]
         batches = []
         while batch := list(islice(rows, max(1, BATCH // len(names)))):
-            cells = [
-                _column([row[place] for row in batch], n, reading) for n, place in zip(wanted, places, strict=True)
-            ]
-            batches.append(pa.table([c.dictionary_encode() for c in cells], schema=schema))
+            columns = []
+            for name, place in zip(wanted, places, strict=True):
+                texts = pa.array([_text(row[place]) for row in batch], pa.string())
+                if name in reading.forms:  # what was text already is read as the schema says, all else has one spelling
+                    worded = pa.array([isinstance(row[place], str) for row in batch])
+                    texts = pc.if_else(worded, reading.cells(name, texts).combine_chunks().cast(pa.string()), texts)
+                columns.append(texts.dictionary_encode())
+            batches.append(pa.table(columns, schema=schema))
     return pa.concat_tables(batches) if batches else schema.empty_table()
-
-
-def _column(cells: list[Any], name: str, reading: Reading) -> pa.Array:
-    """The cells' texts; those that were texts already are read as the schema says, others have one spelling."""
-    texts = pa.array([_text(cell) for cell in cells], pa.string())
-    if name not in reading.forms:
-        return texts
-    worded = pa.array([isinstance(cell, str) for cell in cells])
-    return pc.if_else(worded, reading.cells(name, texts).combine_chunks().cast(pa.string()), texts)
 
 
 @contextmanager
@@ -95,8 +90,16 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
         reader.read()
         book = reader.wb
         try:
-            filled = _filled(_table_sheet(path, book), path)
-            names = _names(next(filled)[1])
+            sheets = [s for s in book.worksheets if next(_filled(s, path), None) is not None]  # hidden ones included
+            if not sheets:
+                raise InputError(f"{path}: the workbook is empty; it needs a header and at least one row")
+            if len(sheets) > 1:
+                raise InputError(
+                    f"{path}: {len(sheets)} of its sheets hold cells; keep the table's alone, or save it as CSV"
+                )
+            filled = _filled(sheets[0], path)
+            head = next(filled)[1]
+            names = [_text(cell) for cell in head[: 1 + max(i for i, cell in enumerate(head) if cell is not None)]]
             check_names(names, thing=str(path))
             yield names, _rows(filled, width=len(names), path=path)
         finally:
@@ -128,40 +131,17 @@ def _check_archive(path: Path, raw: IO[bytes]) -> None:
             limit = f"{MAX_UNPACKED >> 20} MiB ({MAX_PART >> 20} MiB of styles)"
             raise InputError(f"{path}: it unpacks to more than {limit}; save the table as CSV or Parquet")
         for part in parts:
-            if part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml"):
-                _refuse_merged(path, archive, part)
-
-
-def _refuse_merged(path: Path, archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
-    """Of merged cells only the first has a value: the others would be taken for missing."""
-    with archive.open(part) as source:
-        spelt = _spells_merged(source)
-    if spelt:
-        with archive.open(part) as source:
-            if excel_cells.merges(source):
-                raise InputError(f"{path}: it has merged cells; unmerge them, so that every row has its own")
-
-
-def _spells_merged(source: IO[bytes]) -> bool:
-    tail = b""
-    while chunk := source.read(CHUNK):
-        if MERGED.search(tail + chunk):
-            return True
-        tail = chunk[-64:]
-    return False
-
-
-def _table_sheet(path: Path, book: Any) -> Any:
-    """The one sheet that holds cells, hidden sheets included."""
-    filled = []
-    for sheet in book.worksheets:
-        if next(_filled(sheet, path), None) is not None:
-            filled.append(sheet)
-    if not filled:
-        raise InputError(f"{path}: the workbook is empty; it needs a header and at least one row")
-    if len(filled) > 1:
-        raise InputError(f"{path}: {len(filled)} of its sheets hold cells; keep the table's alone, or save it as CSV")
-    return filled[0]
+            if not (part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml")):
+                continue
+            with archive.open(part) as source:
+                tail, spelt = b"", False
+                while not spelt and (chunk := source.read(CHUNK)):
+                    spelt, tail = bool(MERGED.search(tail + chunk)), chunk[-64:]
+            if not spelt:
+                continue
+            with archive.open(part) as source:
+                if excel_cells.merges(source):  # only the first has a value: the others would be taken for missing
+                    raise InputError(f"{path}: it has merged cells; unmerge them, so that every row has its own")
 
 
 def _filled(sheet: Any, path: Path) -> Iterator[tuple[int, Row]]:
@@ -171,11 +151,6 @@ def _filled(sheet: Any, path: Path) -> Iterator[tuple[int, Row]]:
             raise InputError(f"{path}: it has more than {MAX_ROWS} rows; save the table as CSV or Parquet")
         if any(cell is not None for cell in row):
             yield number, row
-
-
-def _names(row: Row) -> list[str]:
-    last = max(i for i, cell in enumerate(row) if cell is not None)
-    return [_text(cell) for cell in row[: last + 1]]
 
 
 def _rows(filled: Iterator[tuple[int, Row]], *, width: int, path: Path) -> Iterator[Row]:
@@ -228,9 +203,17 @@ def write(path: Path, table: pa.Table) -> None:
     and dates before March 1900 are text too, for Excel has none of them.
     Errors: UsageError for more rows, columns or characters in a cell than Excel has room for.
     """
-    _check_size(table)
+    if table.num_rows >= MAX_ROWS:
+        raise UsageError(f"an Excel sheet has room for {MAX_ROWS - 1} rows below its header; write .csv or .parquet")
+    if table.num_columns > MAX_COLUMNS:
+        raise UsageError(f"an Excel sheet has room for {MAX_COLUMNS} columns; write .csv or .parquet")
     columns = [_cells(table.column(n), name=n) for n in table.column_names]
-    _check_unpacked(columns)
+    size = 0
+    for cells, codes in columns:  # our own reader would refuse to unpack more
+        lengths = np.array([LEAST_XML + len(str(value)) for _, value in cells] or [0])
+        size += int(lengths[codes].sum())
+    if size > MAX_UNPACKED // 2:
+        raise UsageError("the table is too large for Excel; write .csv or .parquet")
     names = [_text_cell(n, column=n) for n in table.column_names]
     options = {"constant_memory": True, "tmpdir": str(path.parent), "strings_to_urls": False, "use_zip64": True}
     with Workbook(str(path), options) as book:
@@ -242,35 +225,13 @@ def write(path: Path, table: pa.Table) -> None:
             bool: sheet.write_boolean,
             float: sheet.write_number,
         }
-        for place, row in enumerate(_written(names, columns)):
+        below = zip(*(map(cells.__getitem__, codes.tolist()) for cells, codes in columns), strict=True)
+        for place, row in enumerate(chain([tuple(names)], below)):
             if not any(value != "" for _, value in row):
                 sheet.write_string(place, 0, "", styles[TEXT])  # lest the row look like no row
             for i, (style, value) in enumerate(row):
                 if value != "":
                     put[type(value)](place, i, value, styles[style])
-
-
-def _written(names: list[Cell], columns: list[tuple[list[Cell], np.ndarray]]) -> Iterator[tuple[Cell, ...]]:
-    """The header, then row by row the cells of all columns."""
-    yield tuple(names)
-    yield from zip(*(map(cells.__getitem__, codes.tolist()) for cells, codes in columns), strict=True)
-
-
-def _check_size(table: pa.Table) -> None:
-    if table.num_rows >= MAX_ROWS:
-        raise UsageError(f"an Excel sheet has room for {MAX_ROWS - 1} rows below its header; write .csv or .parquet")
-    if table.num_columns > MAX_COLUMNS:
-        raise UsageError(f"an Excel sheet has room for {MAX_COLUMNS} columns; write .csv or .parquet")
-
-
-def _check_unpacked(columns: list[tuple[list[Cell], np.ndarray]]) -> None:
-    """Refuses what our own reader would refuse to unpack."""
-    size = 0
-    for cells, codes in columns:
-        lengths = np.array([LEAST_XML + len(str(value)) for _, value in cells] or [0])
-        size += int(lengths[codes].sum())
-    if size > MAX_UNPACKED // 2:
-        raise UsageError("the table is too large for Excel; write .csv or .parquet")
 
 
 def _cells(column: pa.ChunkedArray, *, name: str) -> tuple[list[Cell], np.ndarray]:

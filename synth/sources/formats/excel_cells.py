@@ -81,31 +81,22 @@ def _value(cell: Element, shared: list[str], book: Any) -> Any:
     if text is None:
         return None
     if kind == "n":
-        number = _number(text.strip())
-        style = int(cell.get("s", 0))
-        return _moment(number, style, book) if style in book._date_formats else number
+        plain, style = text.strip(), int(cell.get("s", 0))
+        if not (WHOLE.fullmatch(plain) or NUMBER.fullmatch(plain)):
+            return UNREADABLE
+        number = int(plain) if WHOLE.fullmatch(plain) else float(plain)  # infinite for one that is too large
+        if style not in book._date_formats:
+            return number
+        try:
+            return from_excel(number, book.epoch, timedelta=style in book._timedelta_formats)
+        except (OverflowError, ValueError):  # beyond Excel's calendar its own sign of a fault
+            return "#VALUE!"
     if kind == "s":
         at = int(text)
         return _plain(shared[at]) if at >= 0 else UNREADABLE
     if kind == "b":
         return TRUTH[text.strip().lower()]
     return from_ISO8601(text) if kind == "d" else _plain(text)
-
-
-def _number(text: str) -> float | int:
-    if WHOLE.fullmatch(text):
-        return int(text)
-    if NUMBER.fullmatch(text):
-        return float(text)  # infinite for one that is too large
-    raise ValueError("no number")
-
-
-def _moment(number: float, style: int, book: Any) -> Any:
-    """A number in a cell of dates; beyond Excel's calendar it is Excel's own sign of a fault."""
-    try:
-        return from_excel(number, book.epoch, timedelta=style in book._timedelta_formats)
-    except (OverflowError, ValueError):
-        return "#VALUE!"
 
 
 def _joined(element: Element) -> str:

@@ -125,6 +125,7 @@ def _current(path: Path) -> list[Path]:
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 
+NO_ROWS = "it has a header and no rows; at least one row is needed"
 DAMAGED = "its Parquet data are damaged; save it again as Parquet or CSV"
 
 Kind = Literal["csv", "parquet", "xlsx"]
@@ -193,7 +194,7 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     else:
         table = excel.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
-        raise _no_rows(path)
+        raise EmptyTableError(f"{path}: {NO_ROWS}")
     result = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
     return result if kind(path) == "xlsx" else result.read_by(reading)
 
@@ -210,11 +211,18 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
     write_parts(path, [columns])
 
 
-def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, dialect: Dialect = PLAIN_DIALECT) -> None:
+def write_parts(
+    path: str | Path,
+    parts: Iterable[Mapping[str, Cells]],
+    *,
+    dialect: Dialect = PLAIN_DIALECT,
+    listed: bool = False,
+) -> None:
     """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
 
     A Parquet file gets a row group for each part; an Excel sheet has no room for a second one. ``dialect``: of a CSV
-    file, as of delimited_writer.
+    file, as of delimited_writer. ``listed``: text columns come as lists of texts and places in them, and a Parquet file
+    holds them so; it is read as text.
     """
     path = Path(path)
     results, tables = kind(path), (_checked(columns, path) for columns in parts)
@@ -225,23 +233,10 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, diale
             elif results == "xlsx":
                 excel.write(draft, pa.concat_tables(tables))
             else:
-                _write_parquet(draft, tables)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
-
-
-def write_listed(path: str | Path, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-    """``write_parts`` of a Parquet file whose text columns come as lists of texts and places in them.
-
-    The file holds them so, and is read as text. Its bytes depend on names and cells alone. Errors: InputError.
-    """
-    path = Path(path)
-    try:
-        rest = (pa.table(dict(columns)) for columns in parts)
-        head = next(rest)
-        with whole_files.beside(path) as draft, pq.ParquetWriter(draft, head.schema, store_schema=False) as out:
-            for table in chain([head], rest):
-                out.write_table(table)
+                head = next(tables)
+                with pq.ParquetWriter(draft, head.schema, store_schema=not listed) as out:
+                    for table in chain([head], tables):
+                        out.write_table(table)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
 
@@ -252,14 +247,6 @@ def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
     for field in table.schema:
         arrow_text.check_type(field.type, name=field.name)
     return table
-
-
-def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> None:
-    rest = iter(tables)
-    head = next(rest)
-    with pq.ParquetWriter(path, head.schema) as out:
-        for table in chain([head], rest):
-            out.write_table(table)
 
 
 def wanted(path: Path, columns: Iterable[str] | None, dialect: Dialect | None = None) -> list[str]:
@@ -287,10 +274,6 @@ def known(columns: Iterable[str], names: Sequence[str], *, thing: str) -> list[s
     return listed
 
 
-def _no_rows(path: Path) -> InputError:
-    return EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
-
-
 def _parquet(path: Path) -> pq.ParquetFile:
     open_bytes(path).close()  # a missing file, a folder or a lack of permission is named as such
     try:
@@ -302,7 +285,7 @@ def _parquet(path: Path) -> pq.ParquetFile:
 def _check_parquet(path: Path, wanted: list[str]) -> None:
     file = _parquet(path)
     if file.metadata.num_rows == 0:
-        raise _no_rows(path)
+        raise EmptyTableError(f"{path}: {NO_ROWS}")
     types = {name: file.schema_arrow.field(name).type for name in wanted}
     for name, kind in types.items():
         arrow_text.check_type(kind, name=name)

@@ -62,11 +62,6 @@ class Sniffed:
     lines: list[str] = field(default_factory=list)
     spelt: frozenset[str] = frozenset()  # columns whose texts were turned
 
-    @property
-    def stated_dialect(self) -> Dialect | None:
-        """The dialect where the schema must state one: a plain file needs none."""
-        return None if self.dialect is None or self.dialect.is_plain else self.dialect
-
     def column(self, name: str, column: Column) -> Column:
         """The drafted column with its format, where it is of a kind that has one."""
         form = self.formats.get(name)
@@ -74,10 +69,6 @@ class Sniffed:
             return column
         minutes = column.resolution == "second" and "MM" in form and "SS" not in form
         return column.model_copy(update={"format": form, **({"resolution": "minute"} if minutes else {})})
-
-    def misread(self, name: str, column: Column) -> bool:
-        """Whether texts were turned into numbers or dates of a column that is drafted as a list of texts."""
-        return name in self.spelt and column.type in ("categorical", "ordinal", "boolean")
 
 
 def sniffed(
@@ -90,7 +81,10 @@ def sniffed(
     seen = {n: _seen(table, n, [*missing, *codes[n]]) for n in sorted(open_, key=table.names.index)}
     days, lines = _dates(seen, stated)
     marks = {n: f for n, s in seen.items() if n not in {*days, *stated} and (f := _numbers(s)) is not None}
-    dialect = _with_numbers(table.dialect, marks)
+    dialect = table.dialect
+    if dialect is not None and not {"decimal", "thousands"} & dialect.model_fields_set:  # of several marks the plainest
+        best = _best(marks, comma=dialect.delimiter == ",")
+        dialect = dialect.model_copy(update={"decimal": best.decimal, "thousands": best.thousands})
     plain = Numbers(dialect.decimal, dialect.thousands) if dialect else Numbers()
     chosen = {n: _chosen(n, forms, plain, marks, lines, delimited=dialect is not None) for n, forms in marks.items()}
     chosen |= {n: numbers(stated[n]) for n in stated if n not in days}
@@ -150,12 +144,11 @@ def _dates(seen: Mapping[str, DistinctTexts], stated: Mapping[str, str]) -> tupl
 def _date_forms(seen: DistinctTexts) -> list[str]:
     if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < FITTING_SHARE:
         return []
-    results = []
-    for clock in CLOCKS:  # the first that fits: a clock may be absent
-        results = [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
-        if results:
-            break
-    return results
+    fitting = (
+        [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
+        for clock in CLOCKS
+    )
+    return next((forms for forms in fitting if forms), [])  # by the first clock that fits: it may be absent
 
 
 def _exist(texts: pa.Array) -> pa.Array:
@@ -178,23 +171,11 @@ def _numbers(seen: DistinctTexts) -> list[Numbers] | None:
         return None
     fits = []
     for form in [Numbers(), Numbers(",", None), *GROUPED]:
-        zero = form.thousands is not None and _any(seen.values, rf"^[+-]?0[{form.thousands}]")
+        led = pc.match_substring_regex(seen.values, rf"^[+-]?0[{form.thousands}]") if form.thousands else None
+        zero = led is not None and bool(pc.any(led).as_py())
         if not zero and seen.share(pc.is_valid(pointed(seen.values, form))) >= FITTING_SHARE:
             fits.append(form)
     return fits or None
-
-
-def _any(values: pa.Array, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
-
-
-def _with_numbers(dialect: Dialect | None, marks: Mapping[str, list[Numbers]]) -> Dialect | None:
-    """The file's dialect with the marks that fit most of its columns; of several the plainest."""
-    if dialect is None:
-        return None
-    best = _best(marks, comma=dialect.delimiter == ",")
-    stated = {"decimal", "thousands"} & dialect.model_fields_set
-    return dialect if stated else dialect.model_copy(update={"decimal": best.decimal, "thousands": best.thousands})
 
 
 def _best(marks: Mapping[str, list[Numbers]], *, comma: bool) -> Numbers:

@@ -1,7 +1,5 @@
 """A table in memory as columns of text, each held as its distinct texts and one code a row."""
 
-import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +14,6 @@ from synth.schema.table import MOST_COLUMNS, canonical
 from synth.sources.formats import arrow_text
 from synth.sources.formats.arrow_text import check_type, encode
 from synth.sources.formats.cell_formats import Reading
-
-TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
 
 
 @dataclass(eq=False)
@@ -86,62 +82,6 @@ class Table:
         columns = {n: reading.cells(n, self.cells(n) if n in reading.forms else a) for n, a in self._columns.items()}
         return Table(columns, num_rows=self.num_rows) if reading.forms else self
 
-    def fingerprint(self, key: bytes) -> bytes:
-        """A keyed digest (32 bytes) of the rows, the same for any order of rows and columns.
-
-        Numbers are compared by value, other cells by their trimmed text, so that a Parquet copy of a CSV file has
-        the fingerprint of the original. It warns of a table seen before; it is no identity, and it is private:
-        whoever holds the key can test guesses.
-        """
-        digest = Digest(key, self.names)
-        digest.add(self)
-        return digest.value()
-
-
-class Digest:
-    """The fingerprint of a table that comes in parts; at most ``most`` rows of it, above which there is none."""
-
-    def __init__(self, key: bytes, names: Iterable[str], *, most: int | None = None) -> None:
-        self._key, self._names, self._most = key[:64], sorted(names), most
-        self._rows, self._sum, self._xor = 0, 0, 0
-
-    @property
-    def full(self) -> bool:
-        """Whether there were more rows than ``most``."""
-        return self._most is not None and self._rows > self._most
-
-    def give_up(self) -> None:
-        """There are more rows than ``most``, which need not be seen."""
-        self._rows, self._most = 1, 0
-
-    def add(self, table: "Table") -> None:
-        """More rows, all columns of each."""
-        self._rows += table.num_rows
-        if self.full:
-            return
-        rows = np.zeros(table.num_rows, dtype=np.uint64)
-        for name in self._names:
-            text = table.column(name)
-            salt = hashlib.blake2b(name.encode(), key=self._key, digest_size=8).hexdigest()
-            plain = np.array([_comparable(v) for v in text.values], dtype=object)
-            rows += pd.util.hash_array(plain, hash_key=salt, categorize=False)[text.codes]
-            self._column(name, plain, text.codes)
-        rows = _mixed(rows)  # a plain sum of column hashes would not tell which cells share a row
-        self._take(rows)
-        self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % 2**64
-        self._xor ^= int(np.bitwise_xor.reduce(rows))
-
-    def _column(self, name: str, texts: np.ndarray, codes: np.ndarray) -> None:
-        """Told of a batch's cells of one column: its comparable ``texts`` (m,) and each row's index into them."""
-
-    def _take(self, rows: np.ndarray) -> None:
-        """Told of a batch's rows, each hashed as a whole."""
-
-    def value(self) -> bytes:
-        """The digest (32 bytes) of all rows so far."""
-        joined = "\n".join([*map(str, (self._rows, self._sum, self._xor)), *self._names])
-        return hashlib.blake2b(joined.encode(), key=self._key, digest_size=32).digest()
-
 
 def from_frame(frame: pd.DataFrame) -> Table:
     """A table from a pandas data frame; its index is left out.
@@ -205,49 +145,18 @@ def canonical_texts(values: Iterable[str]) -> list[str]:
 
 def _arrow(series: pd.Series, *, name: str) -> pa.ChunkedArray:
     """The series as arrow data: of the type that the frame states, objects as text one by one."""
-    array = _categories(series, name=name) if isinstance(series.dtype, pd.CategoricalDtype) else _cells(series)
+    if isinstance(series.dtype, pd.CategoricalDtype):  # codes into the categories, each of them written alone
+        listed = _arrow(pd.Series(series.cat.categories), name=name).combine_chunks()
+        listed = listed.chunk(0) if isinstance(listed, pa.ChunkedArray) else listed
+        codes = series.cat.codes.to_numpy()
+        array = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), listed)
+    elif series.dtype == object:
+        array = arrow_text.object_texts(series.array)
+    else:
+        try:
+            array = pa.array(series, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a type that Arrow has no name for
+            array = arrow_text.object_texts(series.astype(object).array)
     chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     check_type(chunked.type, name=name)
     return chunked
-
-
-def _cells(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    if series.dtype == object:
-        return arrow_text.object_texts(series.array)
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a type that Arrow has no name for
-        return arrow_text.object_texts(series.astype(object).array)
-
-
-def _categories(series: pd.Series, *, name: str) -> pa.Array:
-    """Codes into the categories, each of them written alone."""
-    listed = _arrow(pd.Series(series.cat.categories), name=name).combine_chunks()
-    listed = listed.chunk(0) if isinstance(listed, pa.ChunkedArray) else listed
-    codes = series.cat.codes.to_numpy()
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), listed)
-
-
-def _comparable(text: str) -> str:
-    """The text by which fingerprints compare cells: numbers by value, dates and truth values by their usual form."""
-    if text.isdecimal() and text.isascii() and text[0] != "0":
-        return text
-    plain = canonical(text)
-    if plain.lower() in ("true", "false"):
-        return plain.lower()
-    if TIME.fullmatch(plain):
-        day, rest = plain[:10], plain[11:].rstrip("0").rstrip(".") if "." in plain else plain[11:]
-        return day if rest in ("00:00", "00:00:00") else f"{day}T{rest}"
-    if plain[:1] not in "+-.0123456789" or "_" in plain:
-        return plain
-    try:
-        return str(int(plain)) if plain.lstrip("+-").isdigit() else canonical(repr(float(plain)))
-    except ValueError:
-        return plain
-
-
-def _mixed(words: np.ndarray) -> np.ndarray:
-    """The splitmix64 finaliser: each output bit depends on all input bits."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

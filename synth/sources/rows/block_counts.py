@@ -20,9 +20,9 @@ LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather t
 
 @dataclass(frozen=True, eq=False)
 class CountedAxis:
-    """One grouping of a column: ``bins`` of the parts that begin at ``starts``, and last the bin of a cell below zero.
+    """One grouping of a column: ``bins`` of the parts that begin at ``starts``; of a cell below zero the last of them.
 
-    ``column``: which array of a batch it is about. ``size``: the number of bins, the last one included.
+    ``column``: which array of a batch it is about. ``size``: the number of bins.
 
     >>> CountedAxis(0, 4, np.array([0, 2]), np.array([0, 1, 2]), 3).codes()(np.array([0, 3, -1])).tolist()
     [0, 1, 2]
@@ -36,10 +36,12 @@ class CountedAxis:
 
     def codes(self) -> Callable[[np.ndarray], np.ndarray]:
         """What gives rows their bins; -1 stands for a cell below zero and is, as an index, the last."""
+        if len(self.starts) == self.cells and np.array_equal(self.bins, np.arange(self.cells)):
+            return lambda positions: positions  # each position is its bin, and none is below zero
         if self.cells > LOOKUP:
             return lambda positions: self.bins[np.searchsorted(self.starts, positions, side="right") - 1]
         widths = np.diff(np.append(self.starts, self.cells))
-        lookup = np.append(np.repeat(self.bins[:-1], widths), self.bins[-1])
+        lookup = np.append(np.repeat(self.bins[: len(widths)], widths), self.bins[len(widths) :])
         return lambda positions: lookup[positions]
 
 
@@ -47,12 +49,14 @@ class CountedAxis:
 class CountPlan:
     """Joint tables to be counted: ``blocks`` are sets of axes. ``tables``: those that are asked for, each by a block
     and those of its axes that the others are summed out to. ``unit``: where it is not 0, a batch's last array says in
-    how many parts a row's root is, and the row counts as one part of so many units, rounded down."""
+    how many parts a row's root is, and the row counts as one part of so many units, rounded down. ``square``: most
+    marks held at a time where every two axes are counted too, by one product; their counts come behind the others'."""
 
     axes: tuple[CountedAxis, ...]
     blocks: tuple[tuple[int, ...], ...]
     tables: tuple[tuple[int, tuple[int, ...]], ...] = ()
     unit: int = 0
+    square: int = 0
 
     def shape(self, block: int) -> tuple[int, ...]:
         """Bins of each axis of a block."""
@@ -72,8 +76,12 @@ def counted(parts: Iterable[Sequence[np.ndarray]], plan: CountPlan) -> list[np.n
     """Flat joint counts, int64, of rows given as an array of positions for each column."""
     codes = [axis.codes() for axis in plan.axes]
     joints = [np.zeros(n, dtype=np.int64) for n in plan.lengths()]
+    if plan.square:
+        joints.append(np.zeros((sum(a.size for a in plan.axes),) * 2, dtype=np.int64))
     for columns in gathered(parts, plan.step):
         bins = [code(columns[axis.column]) for code, axis in zip(codes, plan.axes, strict=True)]
+        if plan.square:
+            add_square(bins, [a.size for a in plan.axes], joints[-1], plan.square)
         for rows, weight in alike(columns[-1], plan.unit):
             for at, block in enumerate(plan.blocks):
                 add([bins[i][rows] for i in block], plan.shape(at), joints[at], weight)
@@ -122,6 +130,27 @@ def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray, 
         joint += np.bincount(flat, minlength=len(joint)) * weight
 
 
+def add_square(codes: Sequence[np.ndarray], sizes: Sequence[int], square: np.ndarray, held: int) -> None:
+    """Adds rows, given by their bin on each axis, to the counts of every two bins: X'X of their marks.
+
+    Marks and sums are whole numbers, and those of rows of ``held`` marks at a time exact in single precision.
+
+    >>> square = np.zeros((5, 5), dtype=np.int64)
+    >>> add_square([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3], square, 100)
+    >>> square[2:, :2].tolist()
+    [[0, 2], [0, 0], [1, 0]]
+    """
+    side = len(square)
+    starts, rows = np.cumsum([0, *sizes[:-1]]).tolist(), max(held // side, 1)
+    for first in range(0, len(codes[0]), rows):
+        some = [c[first : first + rows].astype(np.int64) for c in codes]
+        marks = np.zeros((len(some[0]), side), dtype=np.float32)
+        lines = np.arange(len(some[0])) * side
+        for start, bins in zip(starts, some, strict=True):
+            marks.reshape(-1)[lines + (bins + start)] = 1
+        square += (marks.T @ marks).astype(np.int64)
+
+
 def summed(joints: Sequence[np.ndarray], plan: CountPlan) -> list[np.ndarray]:
     """The tables that are asked for, flat, each from the joint counts of its block."""
     result = []
@@ -129,14 +158,6 @@ def summed(joints: Sequence[np.ndarray], plan: CountPlan) -> list[np.ndarray]:
         others = tuple(i for i, axis in enumerate(plan.blocks[at]) if axis not in axes)
         result.append(joints[at].reshape(plan.shape(at)).sum(axis=others).reshape(-1) if others else joints[at])
     return result
-
-
-def split(places: np.ndarray, counts: np.ndarray, plan: CountPlan) -> list[np.ndarray]:
-    """Joint counts given by the places of their cells, all blocks one after the other; those of one place are added."""
-    lengths = plan.lengths()
-    whole = np.zeros(sum(lengths), dtype=np.int64)
-    np.add.at(whole, places, counts)
-    return np.split(whole, np.cumsum(lengths)[:-1]) if lengths else []
 
 
 def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -12,6 +12,7 @@ import numpy as np
 from synth.questions.tables import Bins
 
 Tables = Sequence[Sequence[Bins]]
+PARTS = "\0parts"  # in a batch of rows that weigh: of how many parts of its root each row is one
 
 
 class EncodedRows(Mapping[str, np.ndarray]):

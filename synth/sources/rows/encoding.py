@@ -9,7 +9,8 @@ import pyarrow as pa
 from synth.schema import codec
 from synth.schema.table import Column, Schema
 from synth.sources.engines.sql import ABOVE, BELOW, LOST
-from synth.sources.formats.text_table import Digest, Table
+from synth.sources.formats.text_table import Table
+from synth.sources.rows.sketch import Sketch
 from synth.sources.rows.spill import Persons, Spill
 
 
@@ -29,7 +30,7 @@ class Encoder:
     """
 
     def __init__(
-        self, schema: Schema, draws: codec.Draws, *, person: str | None = None, digest: Digest | None = None
+        self, schema: Schema, draws: codec.Draws, *, person: str | None = None, digest: Sketch | None = None
     ) -> None:
         self.columns = schema.measured()
         self.spill = Spill({n: c.cells for n, c in self.columns.items()})

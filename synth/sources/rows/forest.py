@@ -6,7 +6,6 @@ many are as private as the rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +15,9 @@ from synth.schema import cells, histories
 from synth.schema.codec import Draws, TextColumn
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.table import Key
-from synth.sources.rows.encoded import Tables
-from synth.sources.rows.marginals import MarginalCounter
+from synth.sources.rows.encoded import PARTS, Tables
+from synth.sources.rows.marginals import counted
 from synth.sources.rows.spill import ranked
-
-HELD = 32  # weights whose rows are counted side by side
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,17 +119,14 @@ class Forest(Mapping[str, Branch]):
     def weighed(self, table: str, view: View, tables: Tables, unit: int) -> list[np.ndarray]:
         """Tables over the rows or pairs of a view, each of which counts ``unit`` // parts: int64 (cells,) each.
 
-        Rows of one weight are counted together. Privacy: reads rows, exact.
+        Privacy: reads rows, exact.
         """
-        empty = MarginalCounter(tables)
-        totals = [np.zeros(prod(g.size for g in t), dtype=np.int64) for t in tables]
-        counters: dict[int, MarginalCounter] = {}
-        for parts, batch in self.strata(table, view, empty.columns, empty.step):
-            if parts not in counters and len(counters) == HELD:
-                _weigh(counters, totals, unit)
-            counters.setdefault(parts, MarginalCounter(tables)).add(batch)
-        _weigh(counters, totals, unit)
-        return totals
+
+        def batches(columns: list[str], step: int) -> Iterator[dict[str, np.ndarray]]:
+            for parts, batch in self.strata(table, view, columns, step):
+                yield {**batch, PARTS: np.full(len(batch[columns[0]]), parts)}
+
+        return counted(tables, batches, unit=unit)
 
     def release(self) -> None:
         """Lets go of what others hold for these rows: nothing, where nobody does."""
@@ -147,14 +141,6 @@ class Forest(Mapping[str, Branch]):
                 raise ValueError(f"{owner} is no ancestor of {table}")
             rows, at = self._branches[at].parent[rows], above
         return self._branches[owner].columns[column][rows]
-
-
-def _weigh(counters: dict[int, MarginalCounter], totals: list[np.ndarray], unit: int) -> None:
-    """Adds counts of rows of one weight each to the totals, and forgets them."""
-    for parts, counter in counters.items():
-        for total, table in zip(totals, counter.tables(), strict=True):
-            total += table * (unit // parts)
-    counters.clear()
 
 
 def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -287,7 +273,12 @@ def _below(
     order, rank = ranked(own, draws)
     chosen = order[(rank < key.most_children) & (own[order] >= 0)]  # by key, those of one key in random order
     if key.order is not None:
-        chosen = chosen[np.lexsort((_times(lower, key.order)[chosen], own[chosen]))]  # stable: ties stay as drawn
+        times = lower.positions.get(key.order)  # or the numbers of an identifier; what is no number comes last
+        if times is None:
+            text = lower.texts[key.order]
+            numbers = cells.floats(cells.canonical(text.values))
+            times = np.where(np.isnan(numbers), np.inf, numbers)[text.codes]
+        chosen = chosen[np.lexsort((np.asarray(times)[chosen], own[chosen]))]  # stable: ties stay as drawn
     many = 1 + max(int(theirs.max(initial=0)), int(own.max(initial=0)))
     sizes = np.minimum(np.bincount(own[own >= 0], minlength=many), key.most_children)
     starts = np.cumsum(sizes) - sizes
@@ -328,12 +319,3 @@ def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.
 def _narrow(positions: np.ndarray, cells: int) -> np.ndarray:
     """Positions in as few bytes as the column needs."""
     return np.asarray(positions).astype(np.min_scalar_type(max(cells - 1, 0)))
-
-
-def _times(table: TableRows, column: str) -> np.ndarray:
-    """What events are ordered by, (n,): positions, or the numbers of an identifier; what is no number comes last."""
-    if column in table.positions:
-        return np.asarray(table.positions[column])
-    text = table.texts[column]
-    numbers = cells.floats(cells.canonical(text.values))
-    return np.where(np.isnan(numbers), np.inf, numbers)[text.codes]

@@ -4,137 +4,135 @@ Tables that share columns are counted together: a *block* is a joint table of se
 processor's cache; it is counted once per row, and every table inside it is a sum over its other axes. Sums of whole
 numbers are exact, so that the counts do not depend on the blocks.
 
-Very many tables of two groupings are one product of matrices instead (``Crossed``). X has a line for each row and a
-column for each bin of each grouping, 1 where the row lies in the bin; X'X holds the table of every two groupings. Marks
-and sums are whole numbers, and those of a few thousand rows exact in single precision, in which processors multiply
-fastest."""
+Very many tables of two groupings are one product of matrices instead (``block_counts.add_square``). X has a line for
+each row and a column for each bin of each grouping, 1 where the row lies in the bin; X'X holds the table of every two
+groupings. Marks and sums are whole numbers, and those of a few thousand rows exact in single precision, in which
+processors multiply fastest."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from synth.questions.tables import Bins
-from synth.sources.rows.block_counts import LOOKUP, add
-from synth.sources.rows.encoded import Tables
+from synth.sources.rows import block_counts
+from synth.sources.rows.block_counts import CountedAxis, CountPlan
+from synth.sources.rows.encoded import PARTS, EncodedRows, Tables, parts
 
 MANY = 10_000  # tables of two groupings, from which on the product is cheaper than joint tables
 SIDE = 6000  # most bins of all groupings together: the counts take 8 bytes for each two of them
 MARKS = 1 << 25  # most marks held at a time, 4 bytes each; rows of them are far below 2**24
-
-
-class Crossed:
-    """Counts of every two of some groupings.
-
-    >>> counts = Crossed([2, 3])
-    >>> counts.add([np.array([0, 1, 1]), np.array([2, 0, 0])])
-    >>> counts.table((1, 0), [3, 2]).reshape(3, 2).tolist()
-    [[0, 2], [0, 0], [1, 0]]
-    """
-
-    def __init__(self, sizes: Sequence[int], *, held: int = MARKS) -> None:
-        self._ends = np.cumsum(sizes).tolist()
-        self._starts = [0, *self._ends[:-1]]
-        side = self._ends[-1]
-        self._counts = np.zeros((side, side), dtype=np.int64)
-        self._rows = max(held // side, 1)
-
-    @staticmethod
-    def holds(axes: tuple[int, ...]) -> bool:
-        """Whether a table is of two different groupings."""
-        return len(axes) == 2 and axes[0] != axes[1]
-
-    def add(self, codes: Sequence[np.ndarray]) -> None:
-        """Counts rows, given by their bin in each grouping."""
-        side = self._ends[-1]
-        for first in range(0, len(codes[0]), self._rows):
-            some = [c[first : first + self._rows] for c in codes]
-            marks = np.zeros((len(some[0]), side), dtype=np.float32)
-            lines = np.arange(len(some[0])) * side
-            for start, bins in zip(self._starts, some, strict=True):
-                marks.reshape(-1)[lines + (bins.astype(np.int64) + start)] = 1
-            self._counts += (marks.T @ marks).astype(np.int64)
-
-    def table(self, axes: Sequence[int], shape: Sequence[int]) -> np.ndarray:
-        """A table's counts, flat; bins behind ``shape`` are of rows that it leaves out."""
-        row, col = (self._starts[i] for i in axes)
-        return self._counts[row : row + shape[0], col : col + shape[1]].reshape(-1)
-
-
-def crossed(
-    axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, many: int = MANY, side: int = SIDE, held: int = MARKS
-) -> Crossed | None:
-    """A counter of every two groupings, where so many tables are asked that it pays."""
-    if len(axes) < many or sum(sizes) > side:
-        return None
-    return Crossed(sizes, held=held) if len({a for a in axes if Crossed.holds(a)}) >= many else None
-
-
-STEP = 1 << 18  # most rows counted at a time
-HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
 MAX_CELLS = 1 << 16  # most cells of a block of several tables (8 bytes each)
 AXES = 32  # most groupings of a block: arrays have no more axes, and groupings of a single bin never fill it
 
+Ask = Callable[[Sequence[str], CountPlan], list[np.ndarray]]
+Lost = Callable[[np.ndarray, str, CountedAxis], None]
+Batches = Callable[[list[str], int], Iterable[Mapping[str, np.ndarray]]]
 
-class MarginalCounter:
-    """Counts of ``tables``, filled batch by batch; ``crossing``: limits of ``crossed``, by name.
+
+def exact(tables: Tables, rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Counts without noise, as private as the rows: for each table int64 (cells,).
 
     >>> from synth.questions import Bins
-    >>> counter = MarginalCounter([[Bins.each("A", 2), Bins.each("B", 2)], [Bins.each("B", 2)]])
-    >>> counter.add({"A": np.array([0, 1, 1]), "B": np.array([1, 1, 0])})
-    >>> [t.tolist() for t in counter.tables()]
+    >>> a, b = Bins.each("A", 2), Bins.each("B", 2)
+    >>> [t.tolist() for t in exact([[a, b], [b]], {"A": np.array([0, 1, 1]), "B": np.array([1, 1, 0])})]
     [[0, 1, 1, 1], [1, 2]]
+
+    Privacy: reads rows, exact: they stay with the curator.
+    """
+    if isinstance(rows, EncodedRows):
+        return rows.counts(tables)
+    return counted(tables, lambda names, step: parts(rows, names, step))
+
+
+def counted(tables: Tables, batches: Batches, *, unit: int = 0, **crossing: Any) -> list[np.ndarray]:
+    """The tables' exact counts, int64 (cells,), over batches of rows here: positions by column, of any whole number.
+
+    ``batches``: by the columns that they must hold, and the most rows of each. ``unit``: rows weigh, and a batch's
+    ``PARTS`` says in how many parts each one's root is (CountPlan). ``crossing``: limits of the product, by name.
     """
 
-    def __init__(self, tables: Tables, **crossing: int) -> None:
-        self.groupings, self._axes = distinct(tables)
-        self._bins = [Binner(g) for g in self.groupings]
-        sizes = [b.size for b in self._bins]
-        self._crossed = crossed(self._axes, sizes, **crossing)
-        self._by_block = [a for a in self._axes if not self._crossed.holds(a)] if self._crossed else self._axes
-        self._blocks = cover(self._by_block, sizes)
-        self._shapes = [tuple(sizes[i] for i in block) for block in self._blocks]
-        self._joint = [np.zeros(prod(shape), dtype=np.int64) for shape in self._shapes]
+    def ask(names: Sequence[str], plan: CountPlan) -> list[np.ndarray]:
+        held = [*names, *([PARTS] if unit else [])]
+        rows = ([batch[n] for n in held] for batch in batches(list(names), plan.step))
+        joints = block_counts.counted(rows, replace(plan, unit=unit))
+        return [*block_counts.summed(joints, plan), *joints[len(plan.blocks) :]]
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that a batch must hold."""
-        return list(dict.fromkeys(g.column for g in self.groupings))
-
-    @property
-    def step(self) -> int:
-        """Most rows of a batch, so that its bin codes stay within ``HELD``."""
-        return max(min(STEP, HELD // max(len(self.groupings), 1)), 1)
-
-    def add(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Counts the rows of a batch: positions of at most ``step`` rows by column, of any whole-number type."""
-        codes = [b.codes(batch[g.column]) for g, b in zip(self.groupings, self._bins, strict=True)]
-        for block, shape, joint in zip(self._blocks, self._shapes, self._joint, strict=True):
-            add([codes[i] for i in block], shape, joint)
-        if self._crossed:
-            self._crossed.add(codes)
-
-    def tables(self) -> list[np.ndarray]:
-        """Each table's counts so far, int64 (cells,)."""
-        held = iter(holders(self._by_block, self._blocks))
-        crossed = self._crossed
-        return [
-            crossed.table(axes, [self.groupings[i].size for i in axes])
-            if crossed and crossed.holds(axes)
-            else self._table(axes, next(held))
-            for axes in self._axes
-        ]
-
-    def _table(self, axes: tuple[int, ...], at: int) -> np.ndarray:
-        return part(self._joint[at].reshape(self._shapes[at]), self._blocks[at], axes, self.groupings)
+    return joint_tables(tables, ask, square=not unit, **crossing)
 
 
-def count(batches: Iterable[Mapping[str, np.ndarray]], counter: MarginalCounter) -> list[np.ndarray]:
-    """The tally's tables over all batches."""
-    for batch in batches:
-        counter.add(batch)
-    return counter.tables()
+def joint_tables(
+    tables: Tables,
+    ask: Ask,
+    place_lost: Lost | None = None,
+    *,
+    square: bool = False,
+    many: int = MANY,
+    side: int = SIDE,
+    held: int = MARKS,
+) -> list[np.ndarray]:
+    """The tables' exact counts, int64 (cells,), by one plan of counting.
+
+    ``ask``: the plan's tables, of columns in this order. ``place_lost``: moves the counts (rows, bins) of a column's
+    cells that are to be placed out of the last bin; without it there are none. ``square``: whether very many tables of
+    two groupings may be counted by one product.
+    """
+    groupings, axes = distinct(tables)
+    if not axes:
+        return []
+    names = list(dict.fromkeys(g.column for g in groupings))
+    places = [_axis(g, names.index(g.column), lost=place_lost is not None) for g in groupings]
+    sizes = [a.size for a in places]
+    pairs = {a for a in axes if len(a) == 2 and a[0] != a[1]}
+    crossed = pairs if square and len(axes) >= many <= len(pairs) and sum(sizes) <= side else set()
+    by_block = [a for a in axes if a not in crossed]
+    blocks = cover(by_block, sizes)
+    wanted = _wanted(by_block, blocks, sizes)
+    plan = CountPlan(tuple(places), tuple(blocks), tuple(dict.fromkeys(wanted)), square=held if crossed else 0)
+    answers = ask(names, plan)
+    by_table = dict(zip(plan.tables, answers[: len(plan.tables)], strict=True))
+
+    def moved(table: np.ndarray, at: int) -> None:
+        if place_lost is not None:
+            place_lost(table, groupings[at].column, places[at])
+
+    starts, its_block, result = np.cumsum([0, *sizes]).tolist(), iter(wanted), []
+    for table in axes:
+        if table in crossed:
+            (row, col), shape = (starts[i] for i in table), [groupings[i].size for i in table]
+            result.append(answers[-1][row : row + shape[0], col : col + shape[1]].reshape(-1))
+            continue
+        at, own = next(its_block)
+        joint = by_table[at, own].reshape([sizes[i] for i in own])
+        result.append(part(joint, own, table, groupings, moved))
+    return result
+
+
+def _wanted(
+    axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]], sizes: Sequence[int]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """For each table its block and the axes that it is summed out to: all of them where a block has less cells than
+    its tables together."""
+    own = [(at, tuple(sorted(set(table)))) for table, at in zip(axes, holders(axes, blocks), strict=True)]
+    cells = dict.fromkeys(range(len(blocks)), 0)
+    for at, table in set(own):
+        cells[at] += prod(sizes[i] for i in table)
+    whole = {at for at, many in cells.items() if many >= prod(sizes[i] for i in blocks[at])}
+    return [(at, tuple(blocks[at])) if at in whole else (at, table) for at, table in own]
+
+
+def _axis(grouping: Bins, column: int, *, lost: bool) -> CountedAxis:
+    """The axis of a grouping: rows that it leaves out get a bin behind the others, cells that are to be placed a last
+    one."""
+    groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+    size = int(groups.max()) + 1
+    bins = np.append(groups, size) if lost else groups
+    return CountedAxis(
+        column, grouping.cells, grouping.starts, bins.astype(np.min_scalar_type(size)), size + 1 if lost else size
+    )
 
 
 def part(
@@ -291,28 +289,3 @@ def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -
             return block
         block.append(best)
     return block
-
-
-class Binner:
-    """The bin of every position of one grouping; rows that it leaves out get a bin of their own behind the others."""
-
-    def __init__(self, grouping: Bins) -> None:
-        groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
-        self.size = int(groups.max()) + 1
-        self._starts = grouping.starts
-        kind = np.min_scalar_type(self.size)
-        self._groups = groups.astype(kind)
-        self._lookup: np.ndarray | None = None
-        if grouping.cells <= LOOKUP:
-            widths = np.diff(np.append(grouping.starts, grouping.cells))
-            self._lookup = np.repeat(self._groups, widths)
-        listed = self._lookup is not None and np.array_equal(self._lookup, np.arange(grouping.cells))
-        self._same = listed
-
-    def codes(self, positions: np.ndarray) -> np.ndarray:
-        """The bin of each row, (n,), whole numbers from 0 to ``size - 1``."""
-        if self._same:
-            return positions
-        if self._lookup is not None:
-            return self._lookup[positions]
-        return self._groups[np.searchsorted(self._starts, positions, side="right") - 1]

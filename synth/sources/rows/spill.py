@@ -22,7 +22,7 @@ from synth.schema.codec import Draws, TextColumn
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Text
 from synth.sources.rows.encoded import EncodedRows, Tables
-from synth.sources.rows.marginals import MarginalCounter, count
+from synth.sources.rows.marginals import counted
 
 CHUNK = 1 << 18  # rows stored together, column after column
 HELD = 1 << 26  # bytes kept in memory; beyond, all rows go to the file, which the system holds in spare memory anyway
@@ -130,8 +130,7 @@ class Spill(EncodedRows):
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts, in one pass over the columns that the tables name."""
-        counter = MarginalCounter(tables)
-        return count(self._sliced(counter.columns, counter.step), counter)
+        return counted(tables, self._sliced)
 
     def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
         """Positions, int64, of at most ``step`` rows at a time, in the order they came."""
@@ -263,20 +262,24 @@ class Persons:
                 yield Text(*encode(whole.column("person"), name=self._name)), whole.column("row").to_numpy()
 
     def _store(self, text: Text, first: int) -> None:
-        part = _part_of(text, first)
+        # the part of each row: one person's rows have one, and the nameless, units of their own, are dealt out
+        part = (pd.util.hash_array(text.values, categorize=False) % PARTS).astype(np.uint8)[text.codes]
+        nameless = np.flatnonzero((text.values == "")[text.codes])
+        part[nameless] = (nameless + first) % PARTS
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(PARTS + 1))
         for number in range(PARTS):
             rows = order[ends[number] : ends[number + 1]]
-            if len(rows):
-                self._write(number, pa.table({"person": _texts(text, text.codes[rows]), "row": rows + first}))
-
-    def _write(self, number: int, table: pa.Table) -> None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as out:
-            out.write_table(table)
-        packed = sink.getvalue()
-        self._places[number].append((self._file.write(packed), packed.size))
+            if not len(rows):
+                continue
+            table, sink = (
+                pa.table({"person": _texts(text, text.codes[rows]), "row": rows + first}),
+                pa.BufferOutputStream(),
+            )
+            with pa.ipc.new_stream(sink, table.schema) as out:
+                out.write_table(table)
+            packed = sink.getvalue()
+            self._places[number].append((self._file.write(packed), packed.size))
 
 
 def _texts(text: Text, codes: np.ndarray) -> pa.Array:
@@ -293,11 +296,3 @@ def _short(values: np.ndarray, key: bytes) -> np.ndarray:
     for i in np.flatnonzero(np.fromiter(map(len, short), np.int64, len(short)) > LONG).tolist():
         short[i] = f"\0{hashlib.blake2b(short[i].encode(), key=key, digest_size=32).hexdigest()}"
     return short
-
-
-def _part_of(text: Text, first: int) -> np.ndarray:
-    """The part of each row; one person's rows have one. The nameless, units of their own, are dealt out."""
-    part = (pd.util.hash_array(text.values, categorize=False) % PARTS).astype(np.uint8)[text.codes]
-    nameless = np.flatnonzero((text.values == "")[text.codes])
-    part[nameless] = (nameless + first) % PARTS
-    return part

@@ -1,6 +1,4 @@
-"""Events of slices: they survive JSON, compose on the safe side, and the curator holds them to the grant."""
-
-import json
+"""Events of slices: they compose on the safe side, and the curator holds them to the grant."""
 
 import numpy as np
 import pytest
@@ -26,13 +24,6 @@ def like(**changes):
     from dataclasses import replace
 
     return replace(SLICED, **changes)
-
-
-@pytest.mark.parametrize(
-    "one", [SLICED, COUNTED, like(rate=0.5, count=3), like(rows_split_across_groups=True, failure_delta=1e-9)]
-)
-def test_events_survive_json(one):
-    assert event({"mechanism": "words", **json.loads(json.dumps(one.plain()))}) == one
 
 
 def test_a_gaussian_event_is_told_as_before():

@@ -1,8 +1,9 @@
-"""Workbooks as Excel's own library writes them, and what is read of one."""
+"""Workbooks as Excel's own library writes them, what is read of one, and the digest by which rows are known again."""
 
 import openpyxl
 
 from synth.sources.formats import files
+from synth.sources.rows.sketch import Sketch
 
 
 def cells(table, name):
@@ -15,6 +16,12 @@ def columns(path):
     table = files.read(path)
     assert list(table.names) == files.header(path)
     return {name: cells(table, name) for name in table.names}
+
+
+def fingerprint(table, key):
+    """The digest of the whole table, as the ledger marks it."""
+    (sketch := Sketch(key, table.names)).add(table)
+    return sketch.value()[:32]
 
 
 def book(folder, *sheets, name="t.xlsx"):

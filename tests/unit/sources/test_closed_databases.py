@@ -105,7 +105,7 @@ def test_only_the_named_parquet_files_are_read(tmp_path):
         with pytest.raises(duckdb.InvalidInputException):
             con.execute("SET enable_external_access = true")
     place = WarehousePlace(Engine("duckdb"), str(named))
-    assert place.rows_there() == 3
+    assert place.rows_there == 3
     with pytest.raises(InputError):
         list(place.asked.rows(f"SELECT * FROM read_parquet('{tmp_path}/x1''.parquet')"))
 
@@ -130,7 +130,7 @@ def test_a_table_wins_over_a_file_of_its_name(tmp_path, monkeypatch):
 def test_a_file_of_any_name(tmp_path, stem):
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{tmp_path}/{stem}.duckdb' AS d; CREATE TABLE d.people AS SELECT 1 AS a")
-    assert WarehousePlace(Engine(f"duckdb://{tmp_path}/{stem}.duckdb"), "people").rows_there() == 1
+    assert WarehousePlace(Engine(f"duckdb://{tmp_path}/{stem}.duckdb"), "people").rows_there == 1
 
 
 def test_two_read_one_file_and_a_third_writes_when_they_are_done(database):

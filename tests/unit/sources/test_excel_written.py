@@ -11,7 +11,7 @@ import pytest
 from synth.errors import UsageError
 from synth.sources.formats import excel, files
 from tests.conftest import small_frame
-from tests.unit.sources.excel_books import cells, columns
+from tests.unit.sources.excel_books import cells, columns, fingerprint
 
 
 def test_one_column_keeps_its_empty_cells(tmp_path):
@@ -56,7 +56,7 @@ def test_pandas_workbooks_have_the_fingerprint_of_their_csv(tmp_path):
     frame = pd.DataFrame({"n": [3, 5], "f": [1.5, 19.0], "t": ["007", "x"], "d": ["2020-01-31", "2020-02-01"]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.assign(d=pd.to_datetime(frame["d"])).to_excel(tmp_path / "t.xlsx", index=False)
-    prints = {files.read(tmp_path / n).fingerprint(b"0123456789abcdef") for n in ("t.csv", "t.xlsx")}
+    prints = {fingerprint(files.read(tmp_path / n), b"0123456789abcdef") for n in ("t.csv", "t.xlsx")}
     assert len(prints) == 1
 
 

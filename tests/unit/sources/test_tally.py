@@ -1,9 +1,19 @@
 """Many tables counted together: what a joint block holds, and where it ends."""
 
 import numpy as np
+import pytest
 
 from synth.questions import Bins
-from synth.sources.rows.marginals import AXES, MarginalCounter, count
+from synth.sources.rows.encoded import parts
+from synth.sources.rows.marginals import AXES, counted, exact, joint_tables
+
+
+def plan_of(tables, **limits):
+    """How the tables would be counted."""
+    plans = []
+    with pytest.raises(StopIteration):
+        joint_tables(tables, lambda _, plan: plans.append(plan) or next(iter(())), square=True, **limits)
+    return plans[0]
 
 
 def merged(column: str) -> Bins:
@@ -15,11 +25,11 @@ def test_tables_of_single_bins_are_counted_however_many_columns_they_join():
     """A wide table of few rows: more columns of one bin each than an array has axes, after the spend."""
     columns = [f"c{i}" for i in range(100)]
     bins = {n: merged(n) for n in columns}
-    counter = MarginalCounter([[bins[a], bins[b]] for i, a in enumerate(columns) for b in columns[i + 1 :]])
-    result = count([{n: np.ones(40, dtype=np.int64) for n in columns}], counter)
+    tables = [[bins[a], bins[b]] for i, a in enumerate(columns) for b in columns[i + 1 :]]
+    result = exact(tables, {n: np.ones(40, dtype=np.int64) for n in columns})
     assert len(result) == 4950
     assert all(t.tolist() == [40] for t in result)
-    assert max(len(b) for b in counter._blocks) == AXES
+    assert max(len(b) for b in plan_of(tables).blocks) == AXES
 
 
 def test_the_product_of_marks_counts_as_joint_tables_do():
@@ -37,15 +47,12 @@ def test_the_product_of_marks_counts_as_joint_tables_do():
         [again],
     ]
 
-    def counted(**limits):
-        batches = [{n: p[at : at + 300] for n, p in rows.items()} for at in range(0, 1000, 300)]
-        return count(batches, MarginalCounter(tables, **limits))
+    def made(**limits):
+        return counted(tables, lambda names, _: parts(rows, names, 300), **limits)
 
-    plain = counted()
-    assert not MarginalCounter(tables)._crossed
-    few = {"many": 5, "held": 700}  # some tens of rows at a time
-    assert MarginalCounter(tables, **few)._crossed
-    for one, two in zip(plain, counted(**few), strict=True):
+    plain, few = made(), {"many": 5, "held": 700}  # some tens of rows at a time
+    for one, two in zip(plain, made(**few), strict=True):
         assert one.tolist() == two.tolist()
-    assert plain[0].dtype == counted(**few)[1].dtype == np.int64
-    assert not MarginalCounter(tables, **few, side=10)._crossed  # too many bins for a square of counts
+    assert plain[0].dtype == made(**few)[1].dtype == np.int64
+    assert [plan_of(tables, **limits).square for limits in ({}, few)] == [0, 700]
+    assert not plan_of(tables, **few, side=10).square  # too many bins for a square of counts
