@@ -235,12 +235,7 @@ class DrawnTables:
     """
 
     def __init__(
-        self,
-        model: NestedMixture,
-        num_roots: int,
-        *,
-        rng: np.random.Generator,
-        where: Condition | None = None,
+        self, model: NestedMixture, num_roots: int, *, rng: np.random.Generator, where: Condition | None = None
     ) -> None:
         self.schema = model.schema
         tables = {n: Rules(s) for n, s in self.schema.tables.items()}

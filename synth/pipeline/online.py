@@ -83,12 +83,7 @@ class OnlineSession:
 
 @contextmanager
 def online(
-    table: Source,
-    *,
-    schema: Schema,
-    epsilon: float,
-    delta: float = 0.0,
-    **options: Any,
+    table: Source, *, schema: Schema, epsilon: float, delta: float = 0.0, **options: Any
 ) -> Iterator[OnlineSession]:
     """A session on a table, for as long as the ``with`` block lasts; the whole of epsilon and delta is charged first.
 

@@ -396,13 +396,7 @@ def _learnt(
 
 
 def worth(
-    schema: Schema,
-    prior: Sequence[Any],
-    *,
-    rows: int,
-    epsilons: Sequence[float],
-    delta: float,
-    **options: Any,
+    schema: Schema, prior: Sequence[Any], *, rows: int, epsilons: Sequence[float], delta: float, **options: Any
 ) -> list[PriorWorth]:
     """What the priors are worth on about ``rows`` rows, for each epsilon. Opens no private table.
 

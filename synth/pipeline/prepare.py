@@ -19,11 +19,7 @@ from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_n
 from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunOptions, RunRequest
-from synth.pipeline.schema_approval import (
-    adjacency_of,
-    check_learnt,
-    vouched,
-)
+from synth.pipeline.schema_approval import adjacency_of, check_learnt, vouched
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.curator import Grant

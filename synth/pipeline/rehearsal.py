@@ -68,12 +68,7 @@ Asked = list[tuple[Any, int]]
 
 
 def rehearse(
-    generator: Method,
-    schema: Schema | Dataset,
-    grant: Grant,
-    *,
-    rows: int = ROWS,
-    priors: Sequence[Any] = (),
+    generator: Method, schema: Schema | Dataset, grant: Grant, *, rows: int = ROWS, priors: Sequence[Any] = ()
 ) -> tuple[Asked, tuple[Event, ...]]:
     """The questions that the method would ask of about ``rows`` rows, each with its answer's cells; what they cost.
 

@@ -248,12 +248,7 @@ def carry_out(
 
 
 def learn_schema(
-    table: Source | Mapping[str, Source] | None,
-    *,
-    schema: AnySchema,
-    epsilon: float,
-    delta: float,
-    **options: Any,
+    table: Source | Mapping[str, Source] | None, *, schema: AnySchema, epsilon: float, delta: float, **options: Any
 ) -> AnySchema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 

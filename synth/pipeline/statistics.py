@@ -179,13 +179,7 @@ class Statistics:
 
 
 def statistics(
-    table: Source,
-    *,
-    schema: Schema,
-    ask: Sequence[str],
-    epsilon: float,
-    delta: float,
-    **options: Any,
+    table: Source, *, schema: Schema, ask: Sequence[str], epsilon: float, delta: float, **options: Any
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 

@@ -201,12 +201,7 @@ class Moments:
 
 
 def expected(
-    law: AnyLaw,
-    asked: Sequence[tuple[Moments, float]],
-    shift: np.ndarray,
-    *,
-    slope: np.ndarray,
-    converged: bool = True,
+    law: AnyLaw, asked: Sequence[tuple[Moments, float]], shift: np.ndarray, *, slope: np.ndarray, converged: bool = True
 ) -> Estimate:
     """The estimate of a law bent by ``shift``, with the variances that such questions, each with its noise, give it."""
     left, gain = law.prior(), np.zeros((len(law.beta), len(asked[0][0].mean)))

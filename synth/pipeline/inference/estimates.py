@@ -183,13 +183,7 @@ def regression(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> E
     limits = np.append(np.inf, np.where(own, limit, 0.0)[1:])
     back = np.diag(1 / scale)  # of coefficients on centred and scaled columns to plain ones
     back[0, 1:] = -middle[1:] / scale[1:]
-    return Estimated(
-        names=names,
-        values=back @ beta,
-        scores=scores @ back.T,
-        there=there,
-        limits=limits / scale,
-    )
+    return Estimated(names=names, values=back @ beta, scores=scores @ back.T, there=there, limits=limits / scale)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, rows: WeightedRows, link: Link) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
