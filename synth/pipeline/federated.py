@@ -95,9 +95,9 @@ def federated(
         spends: dict[tuple[str, str], Spend] = {}  # what no site's own check finds: budgets and rows that they share
         for run in runs.values():
             budget = run.plan.book.store.shown, names.canonical(run.plan.dataset)
-            before, own = spends.get(budget), run.spend
-            sums = {n: float(exact([getattr(own, n), getattr(before, n, 0)])) for n in ("epsilon", "delta")}
-            spends[budget] = replace(own, **sums)
+            before, spend = spends.get(budget), run.spend
+            sums = {n: float(exact([getattr(spend, n), getattr(before, n, 0)])) for n in ("epsilon", "delta")}
+            spends[budget] = replace(spend, epsilon=sums["epsilon"], delta=sums["delta"])
             run.plan.book.check(spends[budget])
         key = next(iter(runs.values())).plan.book.row_key()
         for (one, first), (other, second) in combinations(runs.items(), 2):
@@ -113,7 +113,7 @@ def federated(
         for run in runs.values():
             run.shut()
         most = max(runs.values(), key=lambda run: run.epsilon_derived)
-        lines = [
+        lines: list[dict[str, Any]] = [
             {
                 "site": name,
                 "dataset": run.plan.request.dataset,

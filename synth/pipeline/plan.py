@@ -405,7 +405,7 @@ def worth(
 
     Privacy: public only: its rows are drawn from the priors.
     """
-    asked = RunRequest(epsilon=max(epsilons, default=1.0), delta=delta, prior=prior, **options)
+    asked = RunRequest(**{"epsilon": max(epsilons, default=1.0), "delta": delta, "prior": prior, **options})
     link = relation_named(asked.relation)
     generator, adjacency = generator_named(asked.method, link, asked.options), adjacency_of(schema, link)
     known = encoded(stated(asked.prior, asked.prior_reason, schema, generator, ledger=asked.ledger), schema)

@@ -14,7 +14,7 @@ class Plain:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, kw_only=True)

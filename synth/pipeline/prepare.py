@@ -15,11 +15,11 @@ from synth.pipeline import rehearsal, same_rows, totals
 from synth.pipeline.learn_schema import is_bare
 from synth.pipeline.methods import check_pure, generator_named, granted, is_gaussian, resolve_device
 from synth.pipeline.priors import LOST, Encoded, Prior, check_apart, encoded, stated
-from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_named, located, marked, wanted
+from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_known, located, marked, wanted
 from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunOptions, RunRequest
-from synth.pipeline.schema_approval import adjacency_of, check_learnt, vouched
+from synth.pipeline.schema_approval import adjacency_of, vouched
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.curator import Grant
@@ -35,6 +35,7 @@ from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import allowed_empty, with_combinations
+from synth.sources.table_source import FilePlace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +244,7 @@ def prepare(
     known: tuple[Prior, ...] = ()
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)
-    else:
+    elif request.prior:
         known = stated(request.prior, request.prior_reason, plan.schema, plan.questions, ledger=plan.book.store)
         plan = replace(plan, priors=known if plan.learn_share else encoded(known, plan.schema))
     for one in plan.priors:
@@ -285,18 +286,35 @@ def planned(
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
     linked = _linked(request, schema)
+    agreed: Any
     agreed, share = vouched(schema, request, note=note)
     if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
         agreed = agreed.model_copy(update={"linked": linked})
-    schema = with_combinations(as_tables(agreed) if linked else agreed, public)
+    schema = as_tables(agreed) if linked else agreed
+    if public:
+        schema = with_combinations(schema, public)
     adjacency = adjacency_of(schema, relation)
     adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
     if request.delta == 0 and share > 0:
         raise UsageError("delta 0: what a schema lacks is learnt with a threshold that may fail; give a delta of 1e-6")
     if request.delta == 0:
         check_pure(asked)
-    check_learnt(schema, adjacency)
-    _check_method(asked, schema, adjacency, share)
+    was = schema.learnt
+    if was is not None and (was.relation, was.unit) != (adjacency.stated, adjacency.unit):
+        raise UsageError(
+            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.stated} "
+            f"with unit {adjacency.unit}; epsilons under different relations or units do not add up: learn the "
+            f"schema again, or use the same ones"
+        )
+    if asked.needs_public_rows and not adjacency.rows_are_public:
+        raise UsageError(
+            f"method {asked.name} with these options reveals the number of rows; it needs `relation=zero_out` or "
+            "replace_one, with single rows as units"
+        )
+    for table in schema.tables.values():
+        Rules(table if share == 0 else _stated(table))
+    if share == 0:
+        asked.check_schema(schema)
     check_public_columns(schema, asked, adjacency, request)
     for table in () if schema.several else schema.written.values():
         dialect_copy.check(table, request.dialect if request.out is not None else "plain")
@@ -307,7 +325,9 @@ def planned(
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
     dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
-    check_named(next(iter(result.values())), declared, dataset, book=book, separate=request.separate)
+    place = next(iter(result.values()))
+    if not (declared or request.separate or isinstance(place, FilePlace) or place.name is None):
+        check_known(dataset, book)
     return RunPlan(
         request=request,
         rows=wanted(result, schema),
@@ -376,19 +396,6 @@ def _linked(request: RunRequest, schema: Schema | Dataset) -> bool:
     if schema.several or (request.ask and not request.linked) or request.learn_share == 1:
         return False
     return schema.linked_rows if request.linked is None else request.linked
-
-
-def _check_method(questions: Method, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
-    """What the method has to say against relation and schema. Errors: UsageError."""
-    if questions.needs_public_rows and not adjacency.rows_are_public:
-        raise UsageError(
-            f"method {questions.name} with these options reveals the number of rows; it needs `relation=zero_out` "
-            "or replace_one, with single rows as units"
-        )
-    for table in schema.tables.values():
-        Rules(table if share == 0 else _stated(table))
-    if share == 0:
-        questions.check_schema(schema)
 
 
 def _stated(table: Schema) -> Schema:

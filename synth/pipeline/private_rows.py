@@ -108,19 +108,13 @@ def charged_to(
     return Path(tables).resolve().name
 
 
-def check_named(place: Place, declared: str | None, name: str, *, book: Ledger, separate: bool) -> None:
-    """Asks for the dataset of a database's table that was never charged where others were, or have a cap.
+def check_known(name: str, book: Ledger) -> None:
+    """Errors: UsageError for a place in a database that the ledger does not know, where it knows others or a cap.
 
     An address says little about whose rows there are: a view, a copy or another server may hold persons that were
     charged before, and long tables are not compared. It is asked of tables of any length, for how long they are is
-    private. Errors: UsageError with both ways out.
+    private.
     """
-    if not (declared or separate or isinstance(place, FilePlace) or place.name is None):
-        check_known(name, book)
-
-
-def check_known(name: str, book: Ledger) -> None:
-    """Errors: UsageError for a place in a database that the ledger does not know, where it knows others."""
     if not book.known(name) and book.summary():
         raise UsageError(
             f"nothing was charged to {name} before, and other datasets were or have a cap: if its persons are in "

@@ -272,7 +272,7 @@ class RefitRequest(FreeRequest):
     task: Literal["refit"] = "refit"
     free: Literal[True] = True
     method: str | None = None
-    options: dict[str, Any] = Field({})
+    options: dict[str, Any] = means("As of a run.", {})
     target: str | None = None
     num_rows: int | None = None
     out: str | None = None

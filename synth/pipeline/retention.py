@@ -72,7 +72,7 @@ def retention(method: str, *, epsilon: float, rows: int | None = None) -> Retent
     'single columns'
     """
     tables = figures()["tables"]
-    near = {t: result for t in tables if (result := _nearest(method, t, epsilon, rows))}
+    near = {t: one for t in tables if (one := _nearest(method, t, epsilon, rows))}
     measured = [f for t, f in near.items() if "few" not in tables[t]] or list(near.values())
     known = [f for f, below in measured if not below]
     if not measured:

@@ -62,17 +62,13 @@ def audience_of(person: str | None) -> Audience:
                     known[str(job.run)] = job.request()
         about = known.get(run, {})
         own = visitor.name in (actor.lower(), str(about.get("owner") or "").lower())
-        return own or _offered(visitor.name, about.get("table"), about.get("source"))
+        table, source = about.get("table"), about.get("source")
+        if own or source is not None:  # or offered to everybody, or to this person among others
+            return own or any(f"@{d.name}" == source and d.open_to(visitor.name) for d in named_databases.databases())
+        places = [Path(p).expanduser().absolute() for p in os.environ.get("SYNTH_TABLES", "").split(os.pathsep) if p]
+        return table is not None and any(Path(table).is_relative_to(place) for place in places)
 
     return Audience(spends=lambda name: rules.may_spend(visitor, name), opens=opens)
-
-
-def _offered(person: str, table: str | None, source: str | None) -> bool:
-    """Whether the installation lets everybody, or this person among others, read a table."""
-    if source is not None:
-        return any(f"@{one.name}" == source and one.open_to(person) for one in named_databases.databases())
-    places = [Path(p).expanduser().absolute() for p in os.environ.get("SYNTH_TABLES", "").split(os.pathsep) if p]
-    return table is not None and any(Path(table).is_relative_to(place) for place in places)
 
 
 def refuse(names: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """The schema that a run works under: its target and unit, who vouches for its facts, and which are to be learnt."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from synth.errors import InputError, UsageError, meant
@@ -58,17 +59,6 @@ def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
     return share
 
 
-def check_learnt(schema: Schema | Dataset, adjacency: Adjacency) -> None:
-    """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
-    was = schema.learnt
-    if was is not None and (was.relation, was.unit) != (adjacency.stated, adjacency.unit):
-        raise UsageError(
-            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.stated} "
-            f"with unit {adjacency.unit}; epsilons under different relations or units do not add up: learn the "
-            f"schema again, or use the same ones"
-        )
-
-
 def with_unit(schema: Any, unit: str | None, max_rows: int | None) -> Any:
     """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
     if unit is None and max_rows is None:
@@ -104,11 +94,7 @@ def confirmed(
     ``of``: how columns' names begin in messages, TABLE. for one of related tables.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
     """
-    for name in reasons:
-        if name not in schema.columns:
-            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
-    columns = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
-    schema = schema.model_copy(update={"columns": columns})
+    schema = explained(schema, reasons, of=of)
     unconfirmed = schema.unconfirmed()
     listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in unconfirmed.items())
     if unconfirmed and assume_public is False:
@@ -144,17 +130,13 @@ def confirmed(
     return schema.model_copy(update={"columns": bare_facts}).assume_public().retained()
 
 
-def risk_of(name: str, column: Column) -> Risk | None:
-    """Why a column's values or bounds must be vouched for alone; None where nothing of it would be published."""
-    if column.source == UNCONFIRMED and _somebodys(column):
-        return "bounds"
-    if column.risk == "bounds":
-        return column.risk if column.source != "private" else None
-    if column.type not in CATEGORICAL or not column.categories or column.source == "private":
-        return None
-    if column.risk is not None or column.source != UNCONFIRMED:
-        return column.risk
-    return draft_risks.risk_of_list(name, column.categories)  # a draft of before risks were marked
+def explained(schema: Schema, reasons: Mapping[str, str], *, of: str = "") -> Schema:
+    """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
+    for name in reasons:
+        if name not in schema.columns:
+            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
+    columns = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
+    return schema.model_copy(update={"columns": columns})
 
 
 def _somebodys(column: Column) -> bool:
@@ -170,9 +152,25 @@ def _somebodys(column: Column) -> bool:
 
 
 def risky(schema: Schema) -> dict[str, Risk]:
-    """The columns whose list of values must be vouched for alone, with the reason why."""
-    result = {n: risk_of(n, c) for n, c in schema.columns.items()}
-    return {n: r for n, r in result.items() if r is not None}
+    """The columns whose list of values, or bounds, must be vouched for alone, with the reason why.
+
+    Not those of which nothing would be published.
+    """
+    result: dict[str, Risk] = {}
+    for name, column in schema.columns.items():
+        drafted, risk = column.source == UNCONFIRMED, column.risk
+        if drafted and _somebodys(column):
+            risk = "bounds"
+        elif column.source == "private":
+            risk = None
+        elif risk != "bounds":
+            listed = column.type in CATEGORICAL and column.categories
+            if listed and risk is None and drafted:  # a draft of before risks were marked
+                risk = draft_risks.risk_of_list(name, column.categories)
+            risk = risk if listed else None
+        if risk is not None:
+            result[name] = risk
+    return result
 
 
 def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str = "") -> None:
@@ -269,7 +267,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
             assume_public=_own(schema, name, assumed),
             reasons={schema.find(n)[1]: why for n, why in reasons.items() if schema.find(n)[0] == name},
             max_categories=request.max_categories,
-            note=(lambda text, name=name: note(f"{name}: {text}")) if schema.several else note,
+            note=partial(_of_table, name, note) if schema.several else note,
             of=schema.name_of(name, ""),
         )
         for name, table in schema.tables.items()
@@ -310,3 +308,7 @@ def check_vouched(schema: Schema | Dataset) -> None:
 def _own(schema: Schema | Dataset, table: str, named: bool | Sequence[str]) -> bool | list[str]:
     """A table's columns among those named, or the word on all of them."""
     return named if isinstance(named, bool) else [column for t, column in map(schema.find, named) if t == table]
+
+
+def _of_table(table: str, note: Note, text: str) -> None:
+    note(f"{table}: {text}")

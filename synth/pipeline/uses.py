@@ -34,7 +34,9 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     Privacy: public only.
     """
     lines = (lines,) if isinstance(lines, str) else lines
-    if (schema.uses or lines) and lacking(schema):
+    if not (schema.uses or lines):
+        return schema
+    if lacking(schema):
         raise InputError(
             "schema: uses are read under a complete schema, and facts of it are to be learnt first; learn them with "
             "`synth.learn_schema`, then name the uses"
