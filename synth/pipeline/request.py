@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -149,6 +149,11 @@ class RunRequest(Stored):
     separate: bool = means("No person of this table is in another dataset, though rows look alike.", False)
     owner: str | None = means("Whose job it is.")
     label: str | None = means("How the table is called on pages.")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **facts: Any) -> None:
+            """Paths, numbers and single texts are taken as such."""
 
     @model_validator(mode="before")
     @classmethod

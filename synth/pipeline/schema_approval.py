@@ -166,7 +166,7 @@ def risky(schema: Schema) -> dict[str, Risk]:
         elif risk != "bounds":
             listed = column.type in CATEGORICAL and column.categories
             if listed and risk is None and drafted:  # a draft of before risks were marked
-                risk = draft_risks.risk_of_list(name, column.categories)
+                risk = draft_risks.risk_of_list(name, column.categories or ())
             risk = risk if listed else None
         if risk is not None:
             result[name] = risk
