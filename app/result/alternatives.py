@@ -134,7 +134,7 @@ def _beside(job: jobs.Job) -> None:
             icon=":material/info:",
         )
         return
-    by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}
+    by_name = {f"{recent.named(j)} ({i})": j for i, j in enumerate(others, 2)}  # this run is the first
     chosen = st.multiselect(
         _("Compare with"),
         list(by_name),
@@ -158,7 +158,8 @@ def _beside(job: jobs.Job) -> None:
     with st.spinner(_("Reading the noisy answers")):
         told = [_lines(one) for one in shown]
     names = list(dict.fromkeys(n for lines in told for n in lines))
-    heads = [f"{_('This run') if i == 0 else recent.when(one)} ({i + 1})" for i, one in enumerate(shown)]
+    numbers = [1, *(others.index(one) + 2 for one in shown[1:])]
+    heads = [f"{_('This run') if i == 1 else recent.when(one)} ({i})" for i, one in zip(numbers, shown, strict=True)]
     columns = {frame.escape(head): [lines.get(n, "–") for n in names] for head, lines in zip(heads, told, strict=True)}
     st.table({"": names, **columns}, hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]

@@ -50,7 +50,8 @@ def verdict(result: Any) -> None:
             continue
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
             st.caption(title, width=96)
-            for rank, place in enumerate(places):  # keys by rank: names could be alike
+            # keys by rank: names could be alike
+            for rank, place in enumerate(sorted(places, key=lambda p: -p.distance)):
                 named = frame.escape((": " if kind == "group" else " × ").join(place.names))
                 label = f"{named} **{numerals(f'{100 * place.distance:.1f}')}{NARROW}%**"
                 st.button(label, on_click=show, args=(kind, *place.names), key=f"worst_{kind}_{rank}")

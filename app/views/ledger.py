@@ -12,7 +12,7 @@ import synth
 from app.run import caps
 from app.session import access, charts, frame, tasks, words, workers
 from synth import app_api
-from synth.languages import Texts, _
+from synth.languages import Texts, _, ngettext
 
 SIZE = 200  # lines on a page
 PATIENCE = 600.0  # seconds that adding up may take
@@ -232,12 +232,12 @@ def _details(entry: Any) -> str:
     if entry.approved_by:
         by = _(", approved by {approved_by}").format(approved_by=entry.approved_by)
     if entry.kind == "spend":
-        return _("{get}, {number} columns, {relation}{approved}").format(
-            get=about.get("method", ""),
-            number=len(about.get("columns", [])),
-            relation=words.RELATIONS_SHORT.get(entry.relation, entry.relation),
-            approved=by,
-        )
+        relation = words.RELATIONS_SHORT.get(entry.relation, entry.relation)
+        if entry.unit not in (None, "", "row"):
+            relation = relation.replace(_("one row"), _("one of {unit}").format(unit=entry.unit))
+        many = len(about.get("columns", ()))
+        columns = ngettext(", {n} column", ", {n} columns", many) if many else ""
+        return f"{about.get('method', '')}{columns}, {relation}{by}"
     if entry.kind == "policy" and about["max_epsilon"] is None:
         return _("decided: no cap{by}").format(by=by)
     if entry.kind == "policy":

@@ -351,6 +351,8 @@ def _answer(a: asking.Asked) -> None:
             for name, t in one["terms"].items()
         ]
         _frame(rows)
+        for name, term in one["terms"].items():
+            st.markdown(frame.escape(_beside(name, term)))
         for name, said in one.get("within", {}).items():
             st.markdown(_within(name, said))
     card = result["card"]
@@ -365,6 +367,23 @@ def _answer(a: asking.Asked) -> None:
         key = f"get_answer_{a.name}"
         access.offer(_("Answer with its card (.json)"), app_api.ANSWER, key, asking.part, a, app_api.ANSWER, help=said)
         access.offer(_("Page (.html)"), "answer.html", f"get_page_{a.name}", asking.page, a, help=said)
+
+
+def _beside(name: str, term: dict[str, Any]) -> str:
+    """Where the synthetic figure stands beside the verified one.
+
+    >>> _beside("mean", {"synthetic": 5.0, "low": 3.0, "high": 4.0})
+    'mean: the synthetic figure is above the interval, by 25 %.'
+    """
+    made, low, high = term["synthetic"], term["low"], term["high"]
+    if low is None or made is None:
+        return _("{name}: there is no interval to compare with.").format(name=name)
+    if low <= made <= high:
+        return _("{name}: the synthetic figure lies within the interval.").format(name=name)
+    end, said = (high, _("{name}: the synthetic figure is above the interval, by {off:.2g} %."))
+    if made < low:
+        end, said = (low, _("{name}: the synthetic figure is below the interval, by {off:.2g} %."))
+    return said.format(name=name, off=100 * abs(made - end) / (abs(end) or 1.0))
 
 
 def _within(name: str, said: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app.run import forecast
-from app.session import frame
+from app.session import access, frame
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which is read by a server alone
@@ -38,6 +38,14 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     return tmp_path
+
+
+@pytest.fixture
+def signed(home, monkeypatch, request):
+    """Signs a visitor in, as the provider would, where the test's file of roles holds; nobody's address is empty."""
+    (home / "roles.toml").write_text(request.module.FILE)
+    monkeypatch.setenv("SYNTH_ROLES", str(home / "roles.toml"))
+    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
 
 
 @pytest.fixture

@@ -38,14 +38,6 @@ epsilon_above = 5.0
 """
 
 
-@pytest.fixture
-def signed(home, monkeypatch):
-    """Signs a visitor in, as the provider would; the address of nobody is empty."""
-    (home / "roles.toml").write_text(FILE)
-    monkeypatch.setenv("SYNTH_ROLES", str(home / "roles.toml"))
-    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
-
-
 def table_of(owner: str) -> Wizard:
     """A stored upload of somebody's, described, as his session holds it."""
     place = stored.new_place(owner)

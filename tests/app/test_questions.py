@@ -10,7 +10,6 @@ import pytest
 import synth
 from app.result import asking
 from app.run import runs
-from app.session import access
 from app.session.state import view
 from app.table import stored
 from synth import app_api
@@ -39,14 +38,6 @@ SCHEMA = {
     },
 }
 SECRET = "77"  # an age that one row alone has
-
-
-@pytest.fixture
-def signed(home, monkeypatch):
-    """Signs a visitor in, as the provider would."""
-    (home / "roles.toml").write_text(FILE)
-    monkeypatch.setenv("SYNTH_ROLES", str(home / "roles.toml"))
-    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
 
 
 @pytest.fixture

@@ -3,22 +3,12 @@
 import pytest
 
 import synth
-from app.session import access
 from app.session.state import view
 from synth.app_api import jobs, roles
 from synth.jobs.roles import Roles, Visitor
 from tests.app.elements import FILE, SCHEMA, downloads, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
-
-
-@pytest.fixture
-def signed(home, monkeypatch):
-    """Signs a visitor in, as the provider would."""
-    place = home / "roles.toml"
-    place.write_text(FILE)
-    monkeypatch.setenv("SYNTH_ROLES", str(place))
-    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
 
 
 @pytest.mark.parametrize("address", ["", "mallory@elsewhere.org"])
