@@ -29,15 +29,18 @@ class Person:
         self.page.get_by_role("button", name=name, exact=exact).first.click()
         self.page.wait_for_function(IDLE, polling=100)
 
-    def choose(self, label: str, option: str | re.Pattern) -> None:
-        """Of a menu."""
-        self.page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first.click()
+    def choose(self, label: str, option: str | re.Pattern, *, seek: str = "") -> None:
+        """Of a menu; ``seek``: for what it is looked through, where it is long."""
+        menu = self.page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first
+        menu.click()
+        if seek:
+            menu.fill(seek)
         self.page.get_by_role("option", name=option).first.click()
         self.page.wait_for_function(IDLE, polling=100)
 
     def method(self, name: str) -> None:
         unfold(self.page, "Experts: what is hidden")
-        self.choose("Method", re.compile(f"^{name}"))
+        self.choose("Method", re.compile(f"^{name}"), seek=name)
 
     def write(self, label: str, text: str) -> None:
         self.typed += 1
