@@ -22,7 +22,6 @@ LARGEST = 4 << 30  # bytes of an earlier release's files, unpacked
 CARD = "card.json"
 STOPS = (0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons at which the worth of priors is rehearsed; between them it is read off
 PREVIEW = "preview"  # folder of the preview, beside the note of the table
-Known = dict[str, str]  # path; name, as the page shows it; why it is public; who vouches
 
 
 def asked(w: Wizard) -> dict[str, Any]:
