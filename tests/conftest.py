@@ -179,6 +179,13 @@ def command(monkeypatch, capsys):
         assert not FUNCTION.search(shown), "the command line writes functions as commands (synth/cli/spelling.py)"
         return code, reported.out, reported.err
 
+    def done(line: str, *more: object) -> tuple[str, str]:
+        """(stdout, stderr) of a command that must succeed."""
+        code, *said = call(line, *more)
+        assert code == 0, said[1]
+        return tuple(said)
+
+    call.done = done
     return call
 
 

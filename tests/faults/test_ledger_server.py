@@ -272,8 +272,7 @@ def test_an_older_state_of_the_database_is_noticed_and_what_it_lacks_is_charged(
     assert "older copy" in book.verify().problem
     with pytest.raises(LedgerLostError, match="restore"):
         book.spend(charge())
-    code, out, message = command("ledger", "restore", tmp_path / "old.sqlite", "--ledger", address, "--json")
-    assert code == 0, message
+    out, _ = command.done("ledger", "restore", tmp_path / "old.sqlite", "--ledger", address, "--json")
     assert json.loads(out)["charged"] == {"census": [0.3, 1e-6]}
     assert book.summary("census")[0].epsilon == 0.6
     assert book.verify().ok
@@ -339,10 +338,9 @@ def test_a_run_its_card_its_looks_and_its_bundle_rest_on_a_server_as_on_a_file(b
     synth.app_api.note_look(out, ledger=address)
     (note,) = comparison_notes.notes(book.store)
     assert (note.what, note.dataset) == ("look", "census")
-    code, said, message = command("bundle", out, "--out", tmp_path / "r.zip", "--ledger", address, "--json")
-    assert code == 0, message
+    said, _ = command.done("bundle", out, "--out", tmp_path / "r.zip", "--ledger", address, "--json")
     assert round(json.loads(said)["epsilon"], 9) == 0.6, "with the earlier spend"
-    code, said, _ = command("ledger", "composition", "--ledger", address, "--json")
+    _, said, _ = command("ledger", "composition", "--ledger", address, "--json")
     assert json.loads(said)["ledger"] == "on PostgreSQL"
     files = [p.read_bytes() for p in out.rglob("*") if p.is_file()]
     assert not [t for t in files for s in (b"secret_place", b"127.0.0.1", b"steward@") if s in t]

@@ -72,8 +72,7 @@ def altered(place) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_restore_charges_what_the_backup_does_not_hold(place, loss, command):
     LOSSES[loss](place)
-    code, out, stderr = command(f"ledger restore {place}/backup.sqlite --ledger {place}/ledger.sqlite --json")
-    assert code == 0, stderr
+    out, _ = command.done(f"ledger restore {place}/backup.sqlite --ledger {place}/ledger.sqlite --json")
     assert json.loads(out)["charged"] == {"census": [0.3, 1e-6], "other": [0.7, 1e-6]}
     assert sums(place) == {"census": 0.6, "other": 0.7}
     ledger = Ledger(place / "ledger.sqlite")

@@ -14,13 +14,7 @@ import pandas as pd
 from tests.conftest import SMALL, small_frame
 from tests.made import codes, facts_of, ran
 
-FORMULAS = {
-    **SMALL,
-    "columns": {
-        **SMALL["columns"],
-        "region": codes("=1+1", "'=1+1", "2", "@x", missing=["?", "-"]),
-    },
-}
+FORMULAS = {**SMALL, "columns": {**SMALL["columns"], "region": codes("=1+1", "'=1+1", "2", "@x", missing=["?", "-"])}}
 SDV = {
     "METADATA_SPEC_VERSION": "V1",
     "tables": {

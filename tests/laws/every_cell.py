@@ -250,14 +250,7 @@ CSV: dict[str, Case] = {
 V, IS = "<v>{}</v>", "<is><t>{}</t></is>"
 ORDINARY = ['<c t="inlineStr"><is><t>a</t></is></c>', "<c><v>1</v></c>", '<c t="d"><v>2020-01-02</v></c>']
 ESCAPES = ["_xD800_", "_xDFFF_", "a_xDC00_", "_xD83D__xDE00_", "_xDE00__xD83D_", "_x0000_", "_x0001_", "_xFFFF_"]
-ESCAPES += [
-    "_x005F_xD800_",
-    "_xD800",
-    "_xZZZZ_",
-    "&amp;lt;",
-    "&#x1;"[:0],
-    "<![CDATA[<mergeCell ref='A1:B2'/>]]>",
-]
+ESCAPES += ["_x005F_xD800_", "_xD800", "_xZZZZ_", "&amp;lt;", "&#x1;"[:0], "<![CDATA[<mergeCell ref='A1:B2'/>]]>"]
 ESCAPES += ["<!-- <mergeCell/> -->", "<?pi <mergeCell/>?>"]
 NUMBERS = [
     "9" * 5000,

@@ -40,11 +40,7 @@ def columns(draw):
         facts["categories"] = tuple(c for c in result if canonical(c) not in taken) or ("only",)
     elif kind == "datetime":
         low, high = sorted(draw(st.tuples(st.dates(dt.date(1900, 1, 1)), st.dates(dt.date(1900, 1, 1)))))
-        facts |= {
-            "min": str(low),
-            "max": str(high),
-            "resolution": draw(st.sampled_from(["day", "hour", "second"])),
-        }
+        facts |= {"min": str(low), "max": str(high), "resolution": draw(st.sampled_from(["day", "hour", "second"]))}
     else:
         low, high = sorted(draw(st.tuples(*[st.integers(-5000, 5000)] * 2)))
         facts |= {"min": low, "max": high}

@@ -159,22 +159,8 @@ def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path
     folder.write_table(private, texts, facts, dialect="same")
     (tmp_path / "s.json").write_text(facts.to_json(), encoding="utf-8")
     out = tmp_path / "out"
-    run = (
-        "run",
-        private,
-        "--schema",
-        tmp_path / "s.json",
-        "--epsilon",
-        "1",
-        "--seed",
-        "1",
-        "--dataset",
-        "d",
-        "--ledger",
-        tmp_path / "book.json",
-    )
-    code, stdout, error = command(*run, "--out", out, "--json")
-    assert code == 0, error
+    run = f"run {private} --schema {tmp_path}/s.json --epsilon 1 --seed 1 --dataset d --ledger {tmp_path}/book.json"
+    stdout, _ = command.done(run, "--out", out, "--json")
     assert json.loads(stdout)["paths"]["synthetic_dialect"].endswith(dialect_copy.NAME)
     wanted = read(out / "synthetic.csv", facts, PLAIN)
     assert read(out / dialect_copy.NAME, facts, Reading.of(facts, delimited=True)) == wanted
@@ -190,8 +176,7 @@ def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path
     assert not (tmp_path / "again" / dialect_copy.NAME).exists(), "no twin of another table is left there"
     assert dialect_copy.DIGEST not in json.loads((tmp_path / "again" / "card.json").read_text(encoding="utf-8"))
     for option, mark in ((), b"nr;'=ort"), (("--dialect", "plain"), b"nr,'=ort"):
-        code, _, error = command("sample", out, "--num-rows", "9", "--seed", "1", "--out", tmp_path / "m.csv", *option)
-        assert code == 0, error
+        command.done("sample", out, "--num-rows", "9", "--seed", "1", "--out", tmp_path / "m.csv", *option)
         assert (tmp_path / "m.csv").read_bytes().startswith(mark)
     (out / dialect_copy.NAME).write_bytes((out / dialect_copy.NAME).read_bytes().replace(b",", b".", 1))
     with pytest.raises(InputError, match="not the table that the card names"):

@@ -189,15 +189,13 @@ def in_the_library(release, out, how):
 
 
 def bundled(command, release, out, *more):
-    code, said, words = command("bundle", release, "--out", out, "--json", *more)
-    assert code == 0, words
+    said, _ = command.done("bundle", release, "--out", out, "--json", *more)
     assert json.loads(said)["epsilon"] == of_zip(out)
     return of_zip(out)
 
 
 def stated(command, release, how):
-    code, said, words = command("card", "write", release, "--choice", how, "--json")
-    assert code == 0, words
+    said, _ = command.done("card", "write", release, "--choice", how, "--json")
     assert command("card", "check", release, "--ledger", Ledger().path)[0] == 0
     return json.loads(said)["epsilon"]
 

@@ -147,12 +147,7 @@ def test_an_answer_about_related_tables_ends_as_on_sound_rows(kind, fault, tmp_p
     def answer(tables):
         def work(place):
             Questions(released, {"table": "c", **asked[kind]}).answer(
-                tables,
-                epsilon=1.0,
-                delta=1e-6,
-                schema=small_forests.two("t"),
-                ledger=place / "l.sqlite",
-                dataset="d",
+                tables, epsilon=1.0, delta=1e-6, schema=small_forests.two("t"), ledger=place / "l.sqlite", dataset="d"
             )
 
         return work

@@ -58,28 +58,8 @@ HOSTILE = {
     "parts": " | ".join(LETTERS),
     "a call": "__import__('time').sleep(99)",
 }
-PARTS = [
-    "x",
-    "y",
-    "sex",
-    "a",
-    "4",
-    "(",
-    ")",
-    "**",
-    "*",
-    "/",
-    ":",
-    "+",
-    "-",
-    " in ",
-    "I(",
-    "log(",
-    "C(",
-    "9",
-    "1e9",
-    "^",
-]
+PARTS = ["x", "y", "sex", "a", "4", "(", ")", "**", "*", "/", ":"]
+PARTS += ["+", "-", " in ", "I(", "log(", "C(", "9", "1e9", "^"]
 
 
 def texts() -> dict[str, str]:

@@ -197,11 +197,7 @@ def test_arithmetic_stays_within_the_excess(batches):
 
 
 def test_kernels_that_break_the_proof_are_refused():
-    for table in (
-        [[1, 0.5], [0.4, 1]],
-        [[1, -0.1], [-0.1, 1]],
-        [[1.1, 0], [0, 1]],
-    ):
+    for table in ([[1, 0.5], [0.4, 1]], [[1, -0.1], [-0.1, 1]], [[1.1, 0], [0, 1]]):
         with pytest.raises(ValueError, match="kernel"):
             ProductKernel(bins=BINS[:1], tables=(np.array(table),))
     broken = np.array([[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]])

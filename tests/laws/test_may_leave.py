@@ -324,10 +324,7 @@ def related(place):
     pd.DataFrame({"ward": ["a", "b"], "beds": [3, 4]}).to_csv(place / "in/wards.csv", index=False)
     schema = synth.app_api.parse_related(
         {
-            "tables": {
-                "persons": facts_of(pid=ID, age=number(0, 49)),
-                "stays": facts_of(pid=ID, ward=codes("a", "b")),
-            },
+            "tables": {"persons": facts_of(pid=ID, age=number(0, 49)), "stays": facts_of(pid=ID, ward=codes("a", "b"))},
             "keys": [{"child": "stays", "columns": ["pid"], "parent": "persons", "most_children": 2}],
             "public": {"wards": {"key": "ward", "referred_by": ["stays.ward"]}},
         }

@@ -18,28 +18,10 @@ from synth.sources.named_databases import placed
 from tests.conftest import SMALL, small_frame
 
 ASKED = ("--schema", "s.json", "--epsilon", "0.4", "--method", "independent", "--num-rows", "5", "--out", "out")
-NAMES = [
-    "town",
-    "TOWN",
-    "\uff34\uff2f\uff37\uff2e",
-    "town ",
-    " town",
-    "to\u200bwn",
-    "t\u043ewn",
-    "other",
-    "town.csv",
-    "to\0wn",
-]
-FILES = [
-    "town.csv",
-    "./town.csv",
-    "a/../town.csv",
-    "a/link.csv",
-    "a/hard.csv",
-    "copy.csv",
-    "copy.csv.gz",
-    "copy.parquet",
-]
+NAMES = ["town", "TOWN", "\uff34\uff2f\uff37\uff2e", "town ", " town"]
+NAMES += ["to\u200bwn", "t\u043ewn", "other", "town.csv", "to\0wn"]
+FILES = ["town.csv", "./town.csv", "a/../town.csv", "a/link.csv"]
+FILES += ["a/hard.csv", "copy.csv", "copy.csv.gz", "copy.parquet"]
 
 
 @pytest.fixture

@@ -229,19 +229,8 @@ def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, mo
     (place / "roles.toml").write_text(ROLES)
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
     monkeypatch.setenv("SYNTH_JOB", str(job("job", owner)))
-    ask = (
-        "statistics",
-        place / "t.csv",
-        "--schema",
-        place / "s.json",
-        "--epsilon",
-        "1",
-        "--ask",
-        "mean:age",
-        "--out",
-        place / "p.json",
-    )
-    assert command(*ask, "--dataset", "second")[0] == code
+    ask = f"statistics {place}/t.csv --schema {place}/s.json --epsilon 1 --ask mean:age --out {place}/p.json"
+    assert command(ask, "--dataset", "second")[0] == code
 
 
 def test_lines_of_the_ledger_do_not_tell_equal_rows(command, place):
@@ -314,11 +303,10 @@ def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
     pytest.importorskip("ibis")
     frame = small_frame(300)
     written(frame, place)
-    code, _, stderr = command(
+    command.done(
         f"run --table people --source duckdb:///{place}/copy.duckdb --schema {place}/s.json --epsilon 1 "
         f"--method independent --num-rows 20 --dataset base --out {place}/out"
     )
-    assert code == 0, stderr
     frame.to_csv(place / "t.csv", index=False)
     assert charged(place / "t.csv", "elsewhere") == ["base"]
 
@@ -394,10 +382,7 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert dataset_name(table, None) == "town"
     assert dataset_name(table, None, book=Ledger()) == "town"
     monkeypatch.chdir(place)
-    code, _, stderr = command(
-        f"run {table.name} --schema s.json --epsilon 1 --method independent --num-rows 20 --out o"
-    )
-    assert code == 0, stderr
+    command.done(f"run {table.name} --schema s.json --epsilon 1 --method independent --num-rows 20 --out o")
     assert {e.dataset for e in Ledger().entries()} == {"town"}
     Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it
     assert dataset_name(table.name, None, book=Ledger()) == str(table)

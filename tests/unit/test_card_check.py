@@ -233,10 +233,7 @@ def test_the_card_is_written_for_people(command, folder, tmp_path):
     import shutil
 
     shutil.copytree(folder, tmp_path / "r")
-    code, _, _ = command(
-        f"card write {tmp_path}/r --name", "A | name", "--curator", "Town <hall>", "--sector", "Health"
-    )
-    assert code == 0
+    command.done(f"card write {tmp_path}/r --name", "A | name", "--curator", "Town <hall>", "--sector", "Health")
     text, page = (tmp_path / "r" / "card.md").read_text(), (tmp_path / "r" / "card.html").read_text()
     assert "A \\| name" in text
     assert "Town &lt;hall&gt;" in page

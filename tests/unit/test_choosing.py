@@ -66,8 +66,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     """0.5 + 1 + 20 for the winner: before this rule card, page, report and model all said its own epsilon."""
     looked(at, "a", "c")
     paid = ("--choice", "private", "--with", at / "c", "--paid", at / "paid.json")
-    code, out, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip", *paid, "--json")
-    assert code == 0, stderr
+    out, _ = command.done("bundle", at / "a", "--out", tmp_path / "z.zip", *paid, "--json")
     assert (json.loads(out)["epsilon"], json.loads(out)["own_epsilon"]) == (22.5, 0.5)
     parts = card_of(tmp_path / "z.zip")
     card = json.loads(parts["card.json"])
@@ -85,8 +84,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     again = synth.app_api.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
     assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
-    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
-    assert code == 0, stderr
+    command.done("card", "check", tmp_path / "open", "--ledger", Ledger().path)
 
 
 def test_the_counts_decide_and_only_once(at, tmp_path):
@@ -136,28 +134,14 @@ def test_a_choice_by_released_figures_counts_all_that_was_charged(at):
 
 
 def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_path):
-    run = (
-        "run",
-        small[0],
-        "--schema",
-        small[1],
-        "--epsilon",
-        "1",
-        "--method",
-        "independent",
-        "--num-rows",
-        "20",
-        "--out",
-        tmp_path / "out",
-    )
-    assert command(*run)[0] == 0
+    run = f"run {small[0]} --schema {small[1]} --epsilon 1 --method independent --num-rows 20 --out {tmp_path}/out"
+    assert command(run)[0] == 0
     card = chosen_release.settle(tmp_path / "out", None)
     assert (card["epsilon"], card["selection"]["how"]) == (1.0, "only")
 
 
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
-    code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
-    assert code == 0, stderr
+    command.done("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     note = comparison_notes.notes(Ledger().store)[0]
     assert (note.what, note.dataset) == ("look", "club")
     assert oct(comparison_notes.place(Ledger().store).stat().st_mode)[-3:] == "600"

@@ -103,10 +103,7 @@ DATES = {
     "low": {"type": "datetime", "min": "2020-01-01", "max": "2020-06-30", "nullable": True},
     "high": {"type": "datetime", "min": "2020-03-01", "max": "2020-12-31", "nullable": True},
 }
-NUMBERS = {
-    "low": {"type": "integer", "min": 0, "max": 5000},
-    "high": {"type": "integer", "min": -100, "max": 9000},
-}
+NUMBERS = {"low": {"type": "integer", "min": 0, "max": 5000}, "high": {"type": "integer", "min": -100, "max": 9000}}
 
 
 @pytest.mark.parametrize("columns", [DATES, NUMBERS], ids=["dates", "numbers"])

@@ -37,21 +37,8 @@ def words(kind: str) -> list[str]:
 
 
 def test_every_instruction_is_one_and_the_first_image_is_pinned():
-    known = {
-        "ARG",
-        "FROM",
-        "WORKDIR",
-        "COPY",
-        "RUN",
-        "LABEL",
-        "ENV",
-        "USER",
-        "VOLUME",
-        "EXPOSE",
-        "HEALTHCHECK",
-        "ENTRYPOINT",
-        "CMD",
-    }
+    known = {"ARG", "FROM", "WORKDIR", "COPY", "RUN", "LABEL", "ENV"}
+    known |= {"USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
     assert {name for name, _ in STEPS} <= known
     assert STEPS[0][0] == "ARG"
     assert re.fullmatch(r"BASE=python:3\.11\.\d+-slim-\w+", STEPS[0][1])
@@ -117,18 +104,8 @@ def test_the_lock_holds_what_the_project_names(monkeypatch):
 
 def test_the_usual_set_is_what_the_card_names_and_can_be_had_without_what_is_under_other_terms():
     """No Spark, JAX, browser's driver, tools of tests; and copulas, which SDMetrics needs, unless it is left out."""
-    heavy = {
-        "pyspark",
-        "jax",
-        "jaxlib",
-        "polars",
-        "opendp",
-        "playwright",
-        "vl-convert-python",
-        "pytest",
-        "mypy",
-        "ruff",
-    }
+    heavy = {"pyspark", "jax", "jaxlib", "polars", "opendp"}
+    heavy |= {"playwright", "vl-convert-python", "pytest", "mypy", "ruff"}
     named = {"streamlit", "torch", "pandas", "scikit-learn", "folktables", "sdmetrics", "opacus"}
     usual, less = (set(picked(*pick.chosen(words, there=pick.known(LOCK)))) for words in ((), ("-report",)))
     assert {*named, "copulas"} <= usual

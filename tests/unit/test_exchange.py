@@ -152,11 +152,7 @@ def test_only_true_and_false_are_boolean_to_sdv():
     assert (columns["a"], columns["b"]) == ({"sdtype": "boolean"}, {"sdtype": "categorical"})
 
 
-KEYS = [
-    ({"a": ID}, {}, "a"),
-    ({"a": ID, "b": ID}, {}, None),
-    ({"a": ID}, {"unit": "a", "max_rows": 3}, None),
-]
+KEYS = [({"a": ID}, {}, "a"), ({"a": ID, "b": ID}, {}, None), ({"a": ID}, {"unit": "a", "max_rows": 3}, None)]
 
 
 @pytest.mark.parametrize(("columns", "more", "key"), KEYS)
@@ -169,8 +165,7 @@ def test_sdmetrics_makes_its_report_with_the_exported_metadata(command, small, t
     from sdmetrics.reports import QualityReport
 
     file = tmp_path / "metadata.json"
-    code, _, stderr = command("schema", "export", small[1], "--sdv", "--out", file, "--table-name", "visits")
-    assert code == 0, stderr
+    command.done("schema", "export", small[1], "--sdv", "--out", file, "--table-name", "visits")
     metadata = json.loads(file.read_text())
     assert (metadata["METADATA_SPEC_VERSION"], list(metadata["tables"])) == ("V1", ["visits"])
     real = small_frame(120).replace({"income": {"": None}, "seen": {"": None}}).astype({"age": int, "income": float})
@@ -201,10 +196,7 @@ def test_import_without_a_table_says_what_is_still_absent(command, tmp_path):
 
 def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command, small, tmp_path):
     out = tmp_path / "s.json"
-    code, _, stderr = command(
-        "schema import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?"
-    )
-    assert code == 0, stderr
+    command.done("schema import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?")
     schema = load(out)
     kinds = {n: c.type for n, c in schema.columns.items()}
     assert kinds == {n: facts["type"] for n, facts in SMALL["columns"].items()} | {
@@ -271,10 +263,7 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
     metadata = write(tmp_path, METADATA)
     options = ("--table", table, "--missing", "?", "--assume-public")
     assert command("schema", "import", metadata, "--out", schema, *options)[0] == 0
-    code, _, stderr = command(
-        f"run {table} --schema {schema} --epsilon 1 --method independent --num-rows 20 --out {tmp_path}/out"
-    )
-    assert code == 0, stderr
+    command.done(f"run {table} --schema {schema} --epsilon 1 --method independent --num-rows 20 --out {tmp_path}/out")
 
 
 def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
@@ -287,8 +276,7 @@ def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
     (tmp_path / "m.json").write_text(json.dumps(reported), encoding="utf-8")
     out = tmp_path / "s.json"
     metadata, table = tmp_path / "m.json", tmp_path / "t.csv"
-    code, _, said = command("schema", "import", metadata, "--out", out, "--table", table)
-    assert code == 0, said
+    _, said = command.done("schema", "import", metadata, "--out", out, "--table", table)
     assert "semicolons between cells, decimal comma" in said
     facts = json.loads(out.read_text(encoding="utf-8"))
     wanted = {"encoding": "windows-1252", "delimiter": ";", "decimal": ",", "source": "unconfirmed"}

@@ -134,8 +134,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
 
 
 def test_the_switch_leaves_text_as_it_is(command, released, tmp_path):
-    code, _, stderr = command(f"run --from-release {released}/out --out {tmp_path}/raw --raw-text --seed 1")
-    assert code == 0, stderr
+    command.done(f"run --from-release {released}/out --out {tmp_path}/raw --raw-text --seed 1")
     assert (tmp_path / "raw" / "synthetic.csv").read_text().startswith("=r,")
     assert json.loads((tmp_path / "raw" / "card.json").read_text())["csv_text"].startswith("raw")
     make(tmp_path / "raw", tmp_path / "raw.zip", ledger=released / "l.sqlite")

@@ -291,18 +291,7 @@ def test_a_reporter_outlives_its_folder(job, tmp_path):
 
 def test_the_request_and_status_are_plain_json_files(job):
     assert json.loads((job.path / "request.json").read_text()) == {"epsilon": 1.0}
-    names = {
-        "state",
-        "stage",
-        "fraction",
-        "seconds_left",
-        "seconds",
-        "pid",
-        "pid_started",
-        "message",
-        "exit_code",
-        "updated",
-        "losses",
-    }
+    names = {"state", "stage", "fraction", "seconds_left", "seconds", "pid"}
+    names |= {"pid_started", "message", "exit_code", "updated", "losses"}
     assert set(json.loads((job.path / "status.json").read_text())) == names | {"writer", "writer_started"}
     assert sorted(os.listdir(job.path)) == ["request.json", "run", "status.json"]

@@ -68,8 +68,7 @@ def test_a_ledger_that_is_not_there_is_not_made_by_looking(command, asked, tmp_p
 def test_the_lines_come_in_pages(command):
     for _ in range(5):
         Ledger().spend(charge("d", 0.1))
-    code, out, _ = command("ledger", "show", "--last", "2", "--page", "2")
-    assert code == 0
+    out, _ = command.done("ledger", "show", "--last", "2", "--page", "2")
     assert "2 of 5 lines, page 2 of 3" in out
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["2", "3"]
     answer = json.loads(command("ledger", "show", "--json", "--last", "2")[1])
@@ -144,10 +143,9 @@ def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
     table, schema = small
     jobs = [synth.app_api.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
     for job in reversed(jobs):
-        code, _, stderr = command(
+        command.done(
             f"run {table} --schema {schema} --method independent --epsilon 1 --out {job.path}/release --job {job.path}"
         )
-        assert code == 0, stderr
     lines = [Ledger().charge(job.run) for job in jobs]
     assert lines[0].number > lines[1].number
     assert [line.run for line in lines] == [job.run for job in jobs]

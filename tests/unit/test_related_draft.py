@@ -88,20 +88,18 @@ def test_a_column_that_two_tables_share_ties_them_where_names_tell_which_is_the_
         (tmp_path / f"{name}.csv").write_text(
             ",".join(columns) + "\n" + "".join(f"{i}" + ",1" * (len(columns) - 1) + "\n" for i in range(9))
         )
-    code, _, stderr = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
-    assert code == 0, stderr
+    command.done("schema", "init", tmp_path, "--out", tmp_path / "s.json")
     (key,) = drafted(tmp_path / "s.json")["keys"]
     assert (key["parent"], key["child"], key["source"]) == ("viviendas", "personas", "unconfirmed")
     (tmp_path / "viviendas.csv").write_text("idhogar,idx\n1,2\n")
     (tmp_path / "personas.csv").write_text("idhogar,idy\n1,2\n")
-    code, _, stderr = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
+    _, _, stderr = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
     assert "share idhogar: say which belongs to which, --key personas.idhogar=viviendas.idhogar" in stderr
 
 
 def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
     out = tmp_path / "s.json"
-    code, said, stderr = command("schema", "init", folder, "--out", out, "--public", "clinics")
-    assert code == 0, stderr
+    said, stderr = command.done("schema", "init", folder, "--out", out, "--public", "clinics")
     assert "2 tables drafted" in said
     assert "answer with --most-children stays=N" in stderr
     result = drafted(out)
@@ -121,8 +119,7 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
     }
     assert result["tables"]["patients"]["columns"]["clinic_id"]["categories"] == ["n", "s", "e"], "the public table's"
     assert {c["source"] for n, c in result["tables"]["stays"]["columns"].items()} == {"unconfirmed"}
-    code, said, _ = command("schema", "check", out)
-    assert code == 0
+    said, _ = command.done("schema", "check", out)
     assert "unconfirmed: stays (key to patients, most_children 3)" in said
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--out", tmp_path / "r"]
     code, _, stderr = command(*run, "--assume-public")
@@ -136,15 +133,11 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
 def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folder, tmp_path):
     """One child at most and an order beside it: no event follows another."""
     out, release = tmp_path / "s.json", tmp_path / "r"
-    code, _, stderr = command(
-        f"schema init {folder} --out {out} --public clinics --most-children stays=1 --assume-public"
-    )
-    assert code == 0, stderr
+    command.done(f"schema init {folder} --out {out} --public clinics --most-children stays=1 --assume-public")
     plain = drafted(out)
     plain["keys"][0]["order"] = "admitted"
     out.write_text(json.dumps(plain))
-    code, _, stderr = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
-    assert code == 0, stderr
+    command.done("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
     patients, clinics = pd.read_csv(release / "patients.csv"), pd.read_csv(release / "clinics.csv")
     assert clinics.town.tolist() == ["Ur", "Uruk", "'=Eridu"]
     assert patients.clinic_id.dropna().isin(clinics.clinic_id).all()
@@ -175,16 +168,14 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     out = tmp_path / "s.json"
     frames = tables()
     frames["stays"].rename(columns={"patient_id": "who"}).to_csv(folder / "stays.csv", index=False)
-    code, _, stderr = command("schema", "init", folder, "--out", out)
-    assert code == 0
+    _, stderr = command.done("schema", "init", folder, "--out", out)
     assert "to be decided: clinics, stays have no parent" in stderr
     code, _, stderr = command("schema", "check", out)
     assert (code, "left open by the draft" in stderr) == (2, True), stderr
-    code, _, stderr = command(
+    command.done(
         f"schema init {folder} --out {out} --root patients --public clinics --key "
         "stays.who=patients.patient_id --most-children stays=3"
     )
-    assert code == 0, stderr
     assert drafted(out)["keys"][0]["columns"] == ["who"]
     assert command("schema", "check", out)[0] == 0
 
@@ -197,8 +188,7 @@ def test_a_stated_key_settles_how_two_tables_hang_together(command, folder, tmp_
         frames[name].assign(site="a").to_csv(folder / f"{name}.csv", index=False)
     whole = "stays.site+patient_id=patients.site+patient_id"
     asked = ["--out", out, "--public", "clinics", "--key", whole, "--most-children", "stays=3"]
-    code, said, stderr = command("schema", "init", folder, *asked)
-    assert code == 0, stderr
+    said, stderr = command.done("schema", "init", folder, *asked)
     assert "to be decided" not in said + stderr
     assert "open" not in drafted(out)
     assert [k["columns"] for k in drafted(out)["keys"]] == [["site", "patient_id"]]
@@ -209,8 +199,7 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     frames = tables()
     jobs = ["the only king", *(f"job {i % 10}" for i in range(len(frames["stays"]) - 1))]
     frames["stays"].assign(job=jobs).to_csv(folder / "stays.csv", index=False)
-    code, said, stderr = command(f"schema init {folder} --out {out} --public clinics --most-children stays=3")
-    assert code == 0, stderr
+    said, stderr = command.done(f"schema init {folder} --out {out} --public clinics --most-children stays=3")
     assert "job: long lists" in said + stderr
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "r"]
     code, _, refused = command(*run, "--assume-public")
@@ -282,8 +271,7 @@ def test_a_database_tells_its_keys(command, tmp_path, engine):
     else:
         with sqlite3.connect(path) as con:
             con.executescript(ddl)
-    code, _, stderr = command("schema", "init", "--source", f"{engine}://{path}", "--out", out)
-    assert code == 0, stderr
+    command.done("schema", "init", "--source", f"{engine}://{path}", "--out", out)
     result = drafted(out)
     (key,) = result["keys"]
     assert (key["parent"], key["child"], key["most_children"]) == ("homes", "people", 2)

@@ -88,14 +88,12 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     )
     people.to_csv(folder / "people.csv", index=False)
     options = ["--table", folder, "--most-children", "people=3", "--assume-public"]
-    code, _, stderr = command("schema", "import", metadata, "--out", out, *options)
-    assert code == 0, stderr
+    command.done("schema", "import", metadata, "--out", out, *options)
     assert command("schema", "check", out, "--table", folder)[0] == 0
     result = datasets.load_any(out)
     assert (result.tables["homes"].columns["rooms"].min, result.tables["homes"].columns["rooms"].max) == (3, 5)
     assert "more" not in result.tables["people"].columns
-    code, _, stderr = command(f"run {folder} --schema {out} --epsilon 8 --out {tmp_path}/r --num-rows 40")
-    assert code == 0, stderr
+    command.done(f"run {folder} --schema {out} --epsilon 8 --out {tmp_path}/r --num-rows 40")
     made = {n: pd.read_csv(tmp_path / "r" / f"{n}.csv") for n in ("homes", "people")}
     pairs = set(zip(made["homes"].state, made["homes"].number, strict=True))
     assert set(zip(made["people"].st, made["people"].home, strict=True)) <= pairs

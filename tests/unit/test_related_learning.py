@@ -97,12 +97,10 @@ def test_a_run_learns_within_its_one_epsilon_from_files_to_release(command, tmp_
     place, facts, out = folder(tmp_path / "clinic", tables()), tmp_path / "s.json", tmp_path / "release"
     facts.write_text(json.dumps(SCHEMA))
     asked = ("--schema", facts, "--epsilon", "3", "--method", "independent", "--learn-share", "0.2")
-    code, said, stderr = command("plan", *asked, "--rows", PATIENTS)
-    assert code == 0, stderr
+    said, _ = command.done("plan", *asked, "--rows", PATIENTS)
     assert "learnt first: 4 columns (patients.sex, stays.ward, stays.day, stays.nights), for 20 % of the budget" in said
     assert "categories of stays.ward" in said, "the table of shares has the learning too"
-    code, _, stderr = command("run", place, *asked, "--out", out)
-    assert code == 0, stderr
+    command.done("run", place, *asked, "--out", out)
     (line,) = spends()
     assert line.epsilon == 3.0
     card = json.loads((out / "card.json").read_text())
@@ -120,12 +118,10 @@ def test_the_command_learns_of_a_folder_and_what_nobody_confirmed(command, tmp_p
     stays = complete(SCHEMA["tables"]["stays"]["columns"])
     stays["nights"]["source"] = "unconfirmed"
     facts.write_text(json.dumps(changed(patients=complete(SCHEMA["tables"]["patients"]["columns"]), stays=stays)))
-    code, said, stderr = command("schema", "learn", place, "--schema", facts, "--epsilon", "1", "--out", out, "--json")
-    assert code == 0, stderr
+    said, _ = command.done("schema", "learn", place, "--schema", facts, "--epsilon", "1", "--out", out, "--json")
     assert json.loads(said)["learnt"] == ["stays.nights"]
     assert synth.app_api.load_related(out).tables["stays"].columns["nights"].source == "private"
-    code, _, stderr = command(f"run {place} --schema {out} --epsilon 1 --method independent --out {tmp_path}/o")
-    assert code == 0, stderr
+    command.done(f"run {place} --schema {out} --epsilon 1 --method independent --out {tmp_path}/o")
 
 
 def test_tables_of_a_database_are_learnt_together_and_one_alone(command, tmp_path):
@@ -136,13 +132,11 @@ def test_tables_of_a_database_are_learnt_together_and_one_alone(command, tmp_pat
     facts, out, source = tmp_path / "s.json", tmp_path / "learnt.json", f"sqlite:///{there}"
     facts.write_text(json.dumps(SCHEMA))
     asked = ("--schema", facts, "--epsilon", "3", "--out", out, "--source", source, "--dataset", "clinic")
-    code, _, stderr = command("schema", "learn", *asked)
-    assert code == 0, stderr
+    command.done("schema", "learn", *asked)
     assert synth.app_api.load_related(out).tables["patients"].columns["sex"].categories == ("f", "m")
     alone = tmp_path / "alone.json"
     alone.write_text(json.dumps({"columns": SCHEMA["tables"]["patients"]["columns"]}))
-    code, _, stderr = command("schema", "learn", "patients", *asked[2:], "--schema", alone)
-    assert code == 0, stderr
+    command.done("schema", "learn", "patients", *asked[2:], "--schema", alone)
     assert synth.Schema.load(out).columns["sex"].categories == ("f", "m")
     code, _, stderr = command("schema", "learn", "--schema", facts, "--epsilon", "3", "--out", out)
     assert (code, "TABLE is missing" in stderr) == (2, True)

@@ -110,13 +110,11 @@ def test_a_release_keeps_its_rules_and_the_card_tells(command, tmp_path):
     )
     (tmp_path / "s.json").write_text(json.dumps(PLAIN))
     out = tmp_path / "r"
-    code, _, stderr = command("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)
-    assert code == 0, stderr
+    command.done("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)
     for place in (out, tmp_path / "more"):
         if place != out:
             asked = ["--num-roots", "50", "--where", "accounts.orders=2..4", "--out", place]
-            code, _, stderr = command("sample", out, *asked)
-            assert code == 0, stderr
+            command.done("sample", out, *asked)
         up, down = pd.read_csv(place / "accounts.csv"), pd.read_csv(place / "orders.csv")
         both = down.merge(up, on="id", suffixes=("", "_of"))
         assert (both.region == both.region_of).all()

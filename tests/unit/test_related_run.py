@@ -55,8 +55,7 @@ def holds(tables):
 @pytest.mark.usefixtures("few_steps")
 def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder, tmp_path):
     out = tmp_path / "release"
-    code, said, stderr = command(*arguments(folder, out, "--json"))
-    assert code == 0, stderr
+    said, _ = command.done(*arguments(folder, out, "--json"))
     plain, tables = json.loads(said), read(out)
     assert plain["num_rows"] == {n: len(t) for n, t in tables.items()}
     holds(tables)
@@ -79,8 +78,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     same_words(card)
     forecast(command, folder, card, out)
     more = tmp_path / "more"
-    code, _, stderr = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
-    assert code == 0, stderr
+    command.done("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
     again = read(more)
     holds(again)
     assert again["patients"].sex.tolist() == ["f"] * 40
@@ -101,8 +99,7 @@ def same_words(card):
 def forecast(command, folder, card, out):
     """It asks for the run's tables, of which answers decide which are asked twice, and with about the same noise."""
     asked = ["--rows", "400", "--epsilon", "8", "--json"]
-    code, said, stderr = command("plan", "--schema", folder.parent / "schema.json", *asked)
-    assert code == 0, stderr
+    said, _ = command.done("plan", "--schema", folder.parent / "schema.json", *asked)
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
     assert plain["rehearsed"]["done"] == ["read", "measure", "fit", "sample", "write"]
@@ -121,8 +118,7 @@ def forecast(command, folder, card, out):
 def below_the_root(command, out, more):
     """A condition on tables below keeps whole trees in which a row of each meets it; one that nothing meets is told."""
     asked = ["--where", "stays.ward=a|b", "--where", "acts.code=x", "--where", "patients.sex=f"]
-    code, said, stderr = command("sample", out, "--num-roots", "30", *asked, "--out", more, "--json")
-    assert code == 0, stderr
+    said, _ = command.done("sample", out, "--num-roots", "30", *asked, "--out", more, "--json")
     again = read(more)
     holds(again)
     owners = again["acts"][again["acts"].code == "x"].merge(again["stays"], on="sid").patient

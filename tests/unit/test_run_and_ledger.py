@@ -47,10 +47,7 @@ def test_a_smaller_run_still_fits(command, small, tmp_path):
     command("ledger", "policy", small[0], "--max-epsilon", "0.3", "--new")
     table, schema = small
     for i in range(3):
-        code, _, stderr = command(
-            f"run {table} --schema {schema} --method independent --epsilon 0.1 --out", tmp_path / str(i)
-        )
-        assert code == 0, stderr
+        command.done(f"run {table} --schema {schema} --method independent --epsilon 0.1 --out", tmp_path / str(i))
     assert Ledger().summary()[0].remaining_epsilon == 0.0
 
 
@@ -164,16 +161,14 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
     command(*arguments(small, tmp_path / "o"))
     spent = Ledger().summary()[0]
     release = tmp_path / "o" / "release.json"
-    code, said, stderr = command(f"run --from-release {release} --out {tmp_path}/again --num-rows 40 --json")
-    assert code == 0, stderr
+    said, _ = command.done(f"run --from-release {release} --out {tmp_path}/again --num-rows 40 --json")
     assert json.loads(said)["epsilon_spent"] == 0.0
     card = json.loads((tmp_path / "again" / "card.json").read_text())
     assert (card["epsilon"], card["refitted"]) == (1.0, True)
-    code, said, stderr = command(
+    said, _ = command.done(
         f"sample {tmp_path}/o/model.json --num-rows 30 --where sex=f --where age=20..40 --out "
         f"{tmp_path}/more.parquet --json"
     )
-    assert code == 0, stderr
     frame = synth.sample(tmp_path / "o", num_rows=10, where={"ill": "yes"})[0]
     assert set(frame["ill"]) == {"yes"}
     assert 0 < json.loads(said)["probability"] < 1
@@ -181,8 +176,7 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
 
 
 def test_json_figures_agree_with_card_and_ledger(command, small, tmp_path):
-    code, said, _ = command(*arguments(small, tmp_path / "o", "--json"))
-    assert code == 0
+    said, _ = command.done(*arguments(small, tmp_path / "o", "--json"))
     answer = json.loads(said)
     card = json.loads((tmp_path / "o" / "card.json").read_text())
     assert answer["epsilon_spent"] == card["epsilon"] == Ledger().summary()[0].epsilon == 1.0

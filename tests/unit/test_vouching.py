@@ -184,8 +184,7 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
             temperature=table.temperature.str.replace(".", ",", regex=False),
         )
     table.to_csv(rows, **written)
-    code, _, stderr = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
-    assert code == 0, stderr
+    _, stderr = command.done("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
     assert ("semicolons" in stderr) == (written is HOSPITAL)
     held = schema.read_text()
     assert "unconfirmed: postcode, diagnosis" in stderr
@@ -198,10 +197,7 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
     assert "can a person appear in more than one row?" in stderr
     assert not out.exists()
     most = json.loads(held)["max_rows"]
-    code, _, stderr = command(
-        *plain, "--assume-public", "--learn-share", "0.1", "--unit", "patient", "--max-rows", most
-    )
-    assert code == 0, stderr
+    command.done(*plain, "--assume-public", "--learn-share", "0.1", "--unit", "patient", "--max-rows", most)
     for name, cells in secrets(table).items():
         if name == "patient":
             cells = {c for c in cells if len(c) > 5}
@@ -239,8 +235,7 @@ def test_what_a_draft_leaves_unconfirmed_is_learnt_without_deleting_facts_by_han
     asked = ("schema", "learn", rows, "--schema", schema, "--epsilon", 4, "--out", learnt)
     code, _, stderr = command(*asked)
     assert (code, "can a person appear in more than one row?" in stderr) == (2, True)
-    code, _, stderr = command(*asked, "--unit", "patient", "--max-rows", 3)
-    assert code == 0, stderr
+    command.done(*asked, "--unit", "patient", "--max-rows", 3)
     result = schemas.load(learnt).columns
     assert {n: c.source for n, c in result.items()} == {
         "patient": "declared",
@@ -259,8 +254,7 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
     plain = facts_of(ward={"type": "categorical"}, age=number(0, 110)) | {"dataset": "v"}
     for epsilon in (1, 2):
         schema.write_text(json.dumps(plain))
-        code, _, stderr = command("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
-        assert code == 0, stderr
+        command.done("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
         plain = json.loads(schema.read_text())
         plain["columns"]["age"] = {"type": "integer"}
     assert plain["learnt"]["epsilon"] == 3
@@ -274,24 +268,22 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
 def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(table, tmp_path, command):
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
     table[["diagnosis", "ward", "postcode"]].to_csv(rows, index=False)
-    code, _, stderr = command(
+    command.done(
         f"schema init {rows} --out {schema} --dataset v --group postcode=2 --assume-public diagnosis --reason",
         "diagnosis=the national list",
     )
-    assert code == 0, stderr
     run = ("run", rows, "--schema", schema, "--epsilon", "8", "--method", "independent", "--out", out)
-    code, _, stderr = command(*run)
-    assert code == 0, stderr
+    command.done(*run)
     card = json.loads((out / "card.json").read_text())
     said = {"values": 400, "reason": "the national list"}
     assert card["vouched_alone"] == {"diagnosis": said}
     assert any(i.get("vouched") == "the national list" for i in card["invariants"])
-    code, stderr, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
+    stderr, _ = command.done("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         assert b"the national list" in archive.read("card.html")
     made = pd.read_csv(out / "synthetic.csv", dtype=str)
     assert json.loads(stderr)["standing"] == {"diagnosis": made.diagnosis.nunique(), "ward": 4}
-    code, stderr, _ = command("report", out, "--real", rows, "--out", tmp_path / "r.html", "--json")
+    stderr, _ = command.done("report", out, "--real", rows, "--out", tmp_path / "r.html", "--json")
     few = table.diagnosis.value_counts()
     expected = sum(few.get(v, 0) < 10 for v in made.diagnosis.unique())
     assert expected > 0
