@@ -1,8 +1,11 @@
 """Nothing is spent in vain: every method, relation and option at, below and above its ends, and conflicting pairs.
 
-A refusal leaves the ledger untouched; what is accepted has had all its questions put to a real curator.
+A refusal leaves the ledger untouched, also of a place that cannot be written to; what is accepted has had all its
+questions put to a real curator.
 """
 
+import json
+import os
 from collections import Counter
 
 import pytest
@@ -10,11 +13,13 @@ import pytest
 import synth
 from synth.generators import GENERATORS
 from synth.generators.method import Between, OneOf, options_of
+from synth.privacy.ledger.ledger import Ledger
 from tests.conformance.refusing import (
     FRAME,
     FREE,
     RELATIONS,
     SAMPLED,
+    SCHEMA,
     TINY,
     WORDED,
     charged_or,
@@ -28,6 +33,7 @@ from tests.conformance.refusing import (
     spends,
     verdict,
 )
+from tests.conftest import SMALL
 from tests.made import ran
 
 
@@ -135,3 +141,50 @@ def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path)
     with pytest.raises(synth.UsageError, match=r"synth\.learn_schema"):
         ran(FRAME[["a", "b"]], schema, method="mwem", learn_share=0.2, ledger=tmp_path / "ledger.sqlite")
     assert spends(tmp_path / "ledger.sqlite") == []
+
+
+OPTIONS = [
+    ("--seed", "-1"),
+    ("--seed", str(2**63)),
+    ("--num-rows", "999999999999"),
+    ("--num-rows", "0"),
+    ("--option", "oneway_share=nan"),
+    ("--option", "oneway_share=1e400"),
+    ("--epsilon", "1e308"),
+    ("--delta", "1e-300"),
+    ("--epsilon", "1e-300"),
+    ("--out", "/proc/no/such"),
+    ("--out", "/dev/null/x"),
+    ("--out", "a\0b"),
+    ("--out", "x" * 300),
+    ("--dataset", "\ud800"),
+    ("--max-rows", "0"),
+]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o[0] + "=" + o[1][:12].encode("ascii", "replace").decode())
+def test_the_command_line_refuses_before_the_spend(command, small, option):
+    code, said, stderr = command("run", small[0], "--schema", small[1], "--epsilon", 1, *option)
+    assert code == 2, stderr
+    assert (said, stderr.count("synth: "), "Traceback" in stderr) == ("", 1, False)
+    assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+
+
+def test_a_category_that_no_file_can_hold_is_refused_before_the_spend(command, small, tmp_path):
+    schema = tmp_path / "half.json"
+    plain = json.loads(json.dumps(SMALL))
+    plain["columns"]["region"]["categories"][0] = chr(0xD800)
+    schema.write_text(json.dumps(plain))  # as an escape, which is valid JSON
+    code, _, stderr = command("run", small[0], "--schema", schema, "--epsilon", 1)
+    assert code == 2, stderr
+    assert "region" in stderr
+    assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/log.json", "", "a\0b", "pipe"])
+def test_a_stewards_log_that_cannot_be_written_is_refused_before_the_spend(name, tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # which nobody reads
+    log, book = f"{tmp_path}/{name}", tmp_path / "ledger.sqlite"
+    with pytest.raises(synth.UsageError, match="steward log"):
+        ran(FRAME, SCHEMA, method="independent", ledger=book, steward_log=log)
+    assert spends(book) == []

@@ -1,12 +1,24 @@
-"""Every fault of file, header, schema or option is one line with a remedy, before any spend."""
+"""Every fault of file, header, schema or option is one line with a remedy, before any spend; so are pipes, endless
+lists, numbers without end, models that do not fit, markup in names."""
 
 import gzip
+import hashlib
 import json
+import os
+import signal
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
+from synth.errors import InputError
+from synth.files import regular_files
 from synth.privacy.ledger.ledger import Ledger
+from synth.release import folder as bundle
+from synth.report.card_page import render_html, render_markdown
+from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.refusals import assert_refused, errors, run
 
 HEADER = "id,age,sex,region,income,seen,ill\n"
@@ -234,3 +246,216 @@ def test_no_command_ends_in_a_traceback(command, arguments):
     assert said == ""
     assert "Traceback" not in stderr
     assert len(errors(stderr)) == 1
+
+
+ENDLESS = "9" * 5000  # Python refuses to read a whole number of more than 4,300 digits
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Makes a named pipe that nobody writes to; a reader that waits for ever is ended, not a measure of time."""
+
+    def make(name):
+        os.mkfifo(tmp_path / name)
+        return tmp_path / name
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(120)
+    yield make
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def assert_line(answer, *, words, codes=(2,)):
+    code, said, reported = answer
+    lines = [line for line in reported.splitlines() if line.startswith("synth: ")]
+    assert (code in codes, said, len(lines)) == (True, "", 1), reported
+    assert "Traceback" not in reported
+    assert "internal" not in reported
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.xlsx"])
+def test_a_pipe_is_no_table(command, small, tmp_path, pipe, name):
+    assert_refused(*run(command, pipe(name), small[1], tmp_path), words=[name, "regular file"])
+
+
+def test_a_pipe_is_no_schema(command, small, tmp_path, pipe):
+    assert_refused(*run(command, small[0], pipe("s.json"), tmp_path), words=["s.json", "regular file"])
+
+
+def test_a_pipe_is_no_ledger(command, small, tmp_path, pipe):
+    place = pipe("l.sqlite")
+    assert_refused(*run(command, *small, tmp_path, "--ledger", place), words=["l.sqlite", "regular file"])
+    assert_line(command("ledger", "verify", "--ledger", place), words=["regular file"])
+
+
+@pytest.mark.parametrize("arguments", [("card", "check"), ("sample",), ("schema", "check")], ids=" ".join)
+def test_a_pipe_is_no_card_model_or_schema_to_check(command, pipe, arguments):
+    assert_line(command(*arguments, pipe("p.json")), words=["p.json", "regular file"])
+
+
+@pytest.mark.usefixtures("pipe")
+def test_a_pipe_in_place_of_a_models_arrays(command, made):
+    (made / "model.safetensors").unlink()
+    os.mkfifo(made / "model.safetensors")
+    assert_line(command("sample", made), words=["model.safetensors", "regular file"])
+
+
+@pytest.mark.parametrize("variable", ["SYNTH_CONFIG", "SYNTH_SOURCES"])
+def test_a_pipe_is_no_file_of_rules(command, small, tmp_path, pipe, monkeypatch, variable):
+    monkeypatch.setenv(variable, str(pipe("rules.toml")))
+    table = "@a" if variable == "SYNTH_SOURCES" else small[0]
+    more = ("--source", "@a", "--table", "t") if table == "@a" else (table,)
+    answer = command("run", *more, "--schema", small[1], "--epsilon", 1, "--out", tmp_path / "o")
+    assert_line(answer, words=["rules.toml", "regular file"])
+
+
+def test_a_schemas_number_without_end(command, small, tmp_path):
+    place = tmp_path / "s.json"
+    place.write_text(json.dumps(SMALL).replace('"max": ', f'"max": {ENDLESS}, "x": ', 1))
+    assert_refused(*run(command, small[0], place, tmp_path), words=["s.json", "digits"])
+
+
+def test_a_cards_number_without_end(command, tmp_path):
+    (tmp_path / "card.json").write_text(f'{{"epsilon": {ENDLESS}}}')
+    assert_line(command("card", "check", tmp_path), words=["card.json"])
+
+
+RULES = {
+    "SYNTH_CONFIG": f"[budget]\nrequire_cap = {ENDLESS}\n",
+    "SYNTH_SOURCES": f'[a]\naddress = "duckdb:///x"\nmay_write = {ENDLESS}\n',
+}
+
+
+@pytest.mark.parametrize("variable", RULES)
+def test_a_file_of_rules_with_a_number_without_end(command, small, tmp_path, monkeypatch, variable):
+    (tmp_path / "rules.toml").write_text(RULES[variable])
+    monkeypatch.setenv(variable, str(tmp_path / "rules.toml"))
+    more = ("--source", "@a", "--table", "t") if variable == "SYNTH_SOURCES" else (small[0],)
+    answer = command("run", *more, "--schema", small[1], "--epsilon", 1, "--out", tmp_path / "o")
+    assert_line(answer, words=["rules.toml", "TOML"])
+
+
+def test_roles_with_a_number_without_end(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTH_ROLES", "")  # the command sets it for its child
+    (tmp_path / "roles.toml").write_text(f"[approval]\nepsilon_above = {ENDLESS}\n")
+    assert_line(command("app", "--headless", "--roles", tmp_path / "roles.toml"), words=["roles.toml", "TOML"])
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--rows", 100), ("schema", "learn"), ("run",)], ids=lambda a: a[0])
+def test_an_epsilon_of_1e308(command, small, tmp_path, arguments):
+    facts = json.loads(json.dumps(SMALL))
+    del facts["columns"]["sex"]["categories"]
+    (tmp_path / "s.json").write_text(json.dumps(facts if "learn" in arguments else SMALL))
+    table = () if "plan" in arguments else (small[0],)
+    out = () if "plan" in arguments else ("--out", tmp_path / "o")
+    answer = command(*arguments, *table, "--schema", tmp_path / "s.json", "--epsilon", "1e308", *out)
+    assert_line(answer, words=["epsilon 1e+308"], codes=(2,))
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
+def test_a_schema_too_long_to_be_one_is_not_even_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(schema.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    place = tmp_path / "s.json"
+    with place.open("wb") as file:
+        file.truncate(regular_files.MAX_BYTES + 1)
+    with pytest.raises(InputError, match="larger than 32 MiB"):
+        schema.load(place)
+
+
+def test_a_schema_of_too_many_categories_is_refused_before_an_object_is_made_of_it(monkeypatch):
+    monkeypatch.setattr(schema.Schema, "model_validate", lambda *_: pytest.fail("objects were made"))
+    facts = {"columns": {"a": {"type": "categorical", "categories": ["x"] * (schema.MOST_LISTED + 1)}}}
+    with pytest.raises(InputError, match=r"1,000,001 of them of a; at most 1,000,000"):
+        schema.parse(facts)
+
+
+def test_a_repeated_category_is_found_in_one_pass():
+    """A list of 200,000 whose last two are one: by counting each it takes 2 * 10**10 comparisons."""
+    many = [f"c{i}" for i in range(200_000)]
+    with pytest.raises(InputError, match="'c199999' is listed twice"):
+        schema.parse({"columns": {"a": {"type": "categorical", "categories": [*many, many[-1]]}}})
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    ran(small_frame(300), SMALL, method="mixture", out=folder / "out", num_rows=20, ledger=folder / "l.sqlite")
+    return folder / "out"
+
+
+@pytest.fixture
+def made(release, tmp_path):
+    """A copy of a release's folder."""
+    import shutil
+
+    return shutil.copytree(release, tmp_path / "made")
+
+
+def changed(folder, kind, change):
+    """Alters the arrays and their hash, as a foreign program would leave them."""
+    arrays = change(dict(load_file(folder / f"{kind}.safetensors")))
+    save_file({n: np.ascontiguousarray(a) for n, a in arrays.items()}, folder / f"{kind}.safetensors")
+    plain = json.loads((folder / f"{kind}.json").read_text())
+    plain["arrays_sha256"] = hashlib.sha256((folder / f"{kind}.safetensors").read_bytes()).hexdigest()
+    (folder / f"{kind}.json").write_text(json.dumps(plain))
+
+
+FAULTS = {
+    "transposed": ("0.probs", lambda a: a.T),
+    "NaN in probs": ("0.probs", lambda a: np.full_like(a, np.nan)),
+    "one NaN": ("0.within", lambda a: np.where(np.arange(len(a)) == 0, np.nan, a).astype(a.dtype)),
+    "NaN weights": ("weights", lambda a: np.full_like(a, np.nan)),
+    "weights of two axes": ("weights", lambda a: a[None]),
+    "a weight too few": ("weights", lambda a: a[:-1]),
+    "infinite": ("0.probs", lambda a: np.full_like(a, np.inf)),
+    "leaves out of order": ("0.starts", lambda a: a[::-1]),
+    "a group too far": ("0.groups", lambda a: a + 1000),
+    "a group below": ("0.groups", lambda a: a - 1000),
+    "a leaf too few": ("0.groups", lambda a: a[:-1]),
+    "groups are fractions": ("0.groups", lambda a: a.astype(np.float64)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_whose_arrays_do_not_fit(command, made, tmp_path, fault):
+    name, change = FAULTS[fault]
+    changed(made, "model", lambda arrays: {**arrays, name: change(arrays[name])})
+    assert_line(command("sample", made, "--out", tmp_path / "s.csv"), words=["the model is damaged"])
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_a_model_without_its_hash_that_fits_is_read(made):
+    changed(made, "model", dict)
+    assert bundle.load_model(made).model.total > 0
+
+
+def test_a_release_with_nan_is_not_fitted(command, made, tmp_path):
+    changed(made, "release", lambda arrays: {**arrays, "array.0": np.full(arrays["array.0"].shape, np.nan)})
+    answer = command("run", "--from-release", made, "--out", tmp_path / "again")
+    assert_line(answer, words=["the release is damaged", "NaN"])
+
+
+SCRIPT = "<script>alert(1)</script>"
+MARKUP = f"{SCRIPT} <img src=x onerror=y> [a](javascript:b) ![p](http://e.org/p.png) `c` | d"
+
+
+def test_no_name_in_a_card_becomes_markup(made):
+    card = json.loads((made / "card.json").read_text())
+    card["dataset"] = card["unit"] = MARKUP
+    card["public_facts"] = {MARKUP: "declared"}
+    card["vouched_alone"] = {MARKUP: {"why_alone": MARKUP, "values": 2, "reason": MARKUP}}
+    card["deployment"] = {"name": MARKUP, "curators": [MARKUP]}
+    card["hazards"] = [MARKUP]
+    card["mechanisms"][0]["name"] = MARKUP
+    text, page = render_markdown(card), render_html(card)
+    assert "alert" in text
+    assert "alert" in page
+    for reported in (text, page):
+        assert "<script" not in reported
+        assert "<img" not in reported
+    assert "](" not in text.replace("\\](", "")
+    assert "http:" not in text.replace("http\\:", "")
+    assert all(line.count("|") - line.count("\\|") in (3, 4, 6) for line in text.splitlines() if line.startswith("|"))

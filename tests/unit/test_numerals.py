@@ -1,12 +1,15 @@
-"""Numbers and dates as text."""
+"""Numbers and dates as text, one by one and in one go; intervals behave like the set of positions they stand for."""
 
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.schema import literals
+from synth.schema import codec, literals
+from synth.schema.column import Column
+from synth.schema.intervals import Intervals
 
 
 @pytest.mark.parametrize(
@@ -83,3 +86,49 @@ def test_dates_have_a_span(values, span):
 def test_numbers_are_sorted_by_value():
     assert literals.sorted_numbers(["10", "9", "-1.5", "1e2"]) == ["-1.5", "9", "10", "1e2"]
     assert literals.sorted_numbers(["10", "N"]) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [(-5, 9, None), (-10, 90, 10), (0, 1_500_000, None), (-(2**61), 2**61, None), (0, 9 * 10**18, None)],
+)
+def test_the_text_of_an_integer_is_that_of_its_value(low, high, step):
+    """First, last and others between, missing codes among them; 9e18 is beyond what is written in one go."""
+    column = Column(type="integer", min=low, max=high, resolution=step, missing=("?", "NA"))
+    rng = np.random.default_rng(0)
+    places = np.append(rng.integers(0, column.size, 500), [0, column.size - 1, column.size, column.size + 1, 0])
+    result = codec._texts(column, places).to_pylist()
+    valid = [str(low + (step or 1) * p) if p < column.size else ["?", "NA"][p - column.size] for p in places.tolist()]
+    assert result == valid
+    assert codec._is_whole(column) == (high < 2**62)
+    assert codec._texts(column, places[:0]).to_pylist() == []
+
+
+@pytest.mark.parametrize("rows", [10, 5000, 200_000])
+def test_positions_are_told_apart_whether_they_are_sorted_or_listed(rows):
+    places = np.random.default_rng(1).integers(0, 1_000_000, rows)
+    distinct, index = codec._distinct(places, 1_000_000)
+    assert np.array_equal(distinct, np.unique(places))
+    assert np.array_equal(distinct[index], places)
+
+
+spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=6)
+
+
+@given(spans)
+def test_like_a_set(pairs):
+    made = Intervals.of(pairs)
+    members = sorted({p for a, b in pairs for p in range(a, b)})
+    places = np.arange(45)
+    assert made.size == len(members)
+    assert made.listed().tolist() == members
+    assert made.holds(places).tolist() == [p in members for p in places]
+    assert made.below(places).tolist() == [sum(m < p for m in members) for p in places]
+    assert made.other(45).listed().tolist() == [p for p in places if p not in members]
+    assert np.all(made.starts[1:] > made.ends[:-1])
+
+
+def test_a_wide_range_takes_no_memory():
+    made = Intervals.of([(0, 2**52)])
+    assert made.size == 2**52
+    assert made.nth(np.array([2**51])).tolist() == [2**51]

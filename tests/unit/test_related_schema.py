@@ -1,12 +1,20 @@
-"""A schema of related tables: one tree, one key a child, one line for each thing that is wrong."""
+"""A schema of related tables: one tree, one key a child, one line for each thing that is wrong; rules across tables:
+what children repeat, what parents sum up, dates in order between them; kept without a row."""
 
+import copy
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import synth
 from synth.errors import InputError, UsageError
+from synth.generators.core.related_model import DrawnTable
+from synth.pipeline.related_rules import AcrossTables
 from synth.schema import dataset as datasets
 from synth.sources.related_tables import places
+from tests.made import ID, codes, dated, facts_of, number
 from tests.unit.changed_facts import changed
 
 KEY = {"type": "identifier"}
@@ -109,3 +117,146 @@ def test_a_folder_has_one_file_for_each_table(tmp_path):
         places(tmp_path, schema)
     with pytest.raises(UsageError, match="table stays of the schema is not given"):
         places({"patients": tmp_path / "patients.csv"}, schema)
+
+
+RULES_KEY = ID
+REGION = codes("n", "s")
+DAY = dated("2020-01-01", "2020-12-31")
+RULES_PLAIN = {
+    "dataset": "bank",
+    "tables": {
+        "accounts": facts_of(
+            id=RULES_KEY,
+            region=REGION,
+            opened=DAY,
+            closed={**DAY, "nullable": True},
+            orders=number(0, 9),
+            total=number(0, 400, decimals=1),
+        )
+        | {"constraints": [{"kind": "order", "low": "opened", "high": "closed"}]},
+        "orders": facts_of(id=RULES_KEY, region=REGION, day=DAY, amount=number(0, 99.9, decimals=1, nullable=True)),
+    },
+    "keys": [{"parent": "accounts", "child": "orders", "columns": ["id"], "most_children": 4, "order": "day"}],
+    "constraints": [
+        {"kind": "equal", "child": "orders.region", "parent": "accounts.region"},
+        {"kind": "order", "low": "accounts.opened", "high": "orders.day"},
+        {"kind": "order", "low": "orders.day", "high": "accounts.closed"},
+        {"kind": "count", "parent": "accounts.orders", "child": "orders"},
+        {"kind": "total", "parent": "accounts.total", "child": "orders.amount"},
+    ],
+}
+SCHEMA = datasets.parse_related(RULES_PLAIN)
+
+
+def rows(seed=1, size=200):
+    """Rows as a model draws them, in which nothing fits anything."""
+    rng = np.random.default_rng(seed)
+    parent = np.repeat(np.arange(size), rng.integers(0, 5, size))
+    cells = {t: {n: c.cells for n, c in s.measured().items()} for t, s in SCHEMA.tables.items()}
+    sizes = {"accounts": size, "orders": len(parent)}
+    result = {t: {n: rng.integers(0, c, sizes[t]) for n, c in columns.items()} for t, columns in cells.items()}
+    result["accounts"]["opened"] = rng.integers(0, 100, size)
+    result["accounts"]["closed"] = np.where(rng.random(size) < 0.3, 366, rng.integers(200, 366, size))
+    return {
+        "accounts": DrawnTable(positions=result["accounts"], parent=np.zeros(size, dtype=np.int64)),
+        "orders": DrawnTable(positions=result["orders"], parent=parent),
+    }
+
+
+def test_every_rule_holds_in_drawn_rows_and_is_counted():
+    across, block = AcrossTables(SCHEMA), rows()
+    before = {t: {n: p.copy() for n, p in r.positions.items()} for t, r in block.items()}
+    across.apply(block, np.random.default_rng(0))
+    up, down, parent = block["accounts"].positions, block["orders"].positions, block["orders"].parent
+    assert (down["region"] == up["region"][parent]).all()
+    assert (down["day"] >= up["opened"][parent]).all()
+    assert (down["day"] <= np.where(up["closed"] == 366, 999, up["closed"])[parent]).all()
+    assert (np.diff(down["day"])[parent[1:] == parent[:-1]] >= 0).all(), "events are in order still"
+    assert (up["orders"] == np.bincount(parent, minlength=200)).all()
+    sums = np.bincount(parent, weights=np.where(down["amount"] < 1000, down["amount"], 0), minlength=200)
+    assert (up["total"] == np.minimum(sums, 4000)).all()
+    assert [k["kept"] for k in across.retained] == [1.0] * 5
+    assert (up["opened"] == before["accounts"]["opened"]).all(), "the parent's dates stand"
+    assert len(np.unique(down["day"])) > 60, "dates that broke a rule are drawn again, not heaped at the bound"
+
+
+def test_what_cannot_hold_is_told():
+    """An account that closes before it opens: its orders cannot be between."""
+    across, block = AcrossTables(SCHEMA), rows()
+    block["accounts"].positions["opened"][:] = 300
+    block["accounts"].positions["closed"][:] = 10
+    across.apply(block, np.random.default_rng(0))
+    shares = {(k["kind"], *k["columns"]): k["kept"] for k in across.retained}
+    assert (
+        min(shares[("order", "accounts.opened", "orders.day")], shares[("order", "orders.day", "accounts.closed")]) < 1
+    )
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_a_release_keeps_its_rules_and_the_card_tells(command, tmp_path):
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    rng = np.random.default_rng(4)
+    many = rng.integers(0, 4, 150)
+    ids = np.repeat(np.arange(150), many)
+    days = (pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, 150), unit="D")).strftime("%Y-%m-%d")
+    pd.DataFrame(
+        {
+            "id": range(150),
+            "region": rng.choice(["n", "s"], 150),
+            "opened": days,
+            "closed": "",
+            "orders": many,
+            "total": 1.5,
+        }
+    ).to_csv(folder / "accounts.csv", index=False)
+    pd.DataFrame({"id": ids, "region": rng.choice(["n", "s"], len(ids)), "day": days[ids], "amount": 7.5}).to_csv(
+        folder / "orders.csv", index=False
+    )
+    (tmp_path / "s.json").write_text(json.dumps(RULES_PLAIN))
+    out = tmp_path / "r"
+    command.done("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)
+    for place in (out, tmp_path / "more"):
+        if place != out:
+            asked = ["--num-roots", "50", "--where", "accounts.orders=2..4", "--out", place]
+            command.done("sample", out, *asked)
+        up, down = pd.read_csv(place / "accounts.csv"), pd.read_csv(place / "orders.csv")
+        both = down.merge(up, on="id", suffixes=("", "_of"))
+        assert (both.region == both.region_of).all()
+        assert (both.day >= both.opened).all()
+        sizes = down.groupby("id").size().reindex(up.id, fill_value=0)
+        assert (up.orders.to_numpy() == sizes.to_numpy()).all()
+    assert up.orders.between(2, 4).all(), "the condition is on what the rule gives"
+    card = json.loads((out / "card.json").read_text())
+    assert [k["kept"] for k in card["constraints"] if k.get("across")] == [1.0] * 5
+    assert command("card", "check", out)[0] == 0
+
+
+RULES_WRONG = {
+    "no such column": (
+        {"kind": "equal", "child": "orders.x", "parent": "accounts.region"},
+        "orders.x is not a measured",
+    ),
+    "upside down": ({"kind": "equal", "child": "accounts.region", "parent": "orders.region"}, "does not stand above"),
+    "of other facts": (
+        {"kind": "equal", "child": "orders.day", "parent": "accounts.region"},
+        "must have the same type",
+    ),
+    "a total of words": ({"kind": "total", "parent": "accounts.total", "child": "orders.region"}, "must be numbers"),
+    "a date and a number": (
+        {"kind": "order", "low": "accounts.total", "high": "orders.day"},
+        "two numbers or two dates",
+    ),
+    "a count of nothing": ({"kind": "count", "parent": "accounts.orders", "child": "loans"}, "no table of children"),
+    "a count in words": ({"kind": "count", "parent": "accounts.region", "child": "orders"}, "must be an integer"),
+    "a kind of its own": ({"kind": "twice"}, "constraints"),
+}
+
+
+@pytest.mark.parametrize("wrong", list(RULES_WRONG))
+def test_a_rule_that_cannot_be_kept_is_one_line(wrong):
+    rule, words = RULES_WRONG[wrong]
+    plain = {**copy.deepcopy(RULES_PLAIN), "constraints": [rule]}
+    with pytest.raises(InputError, match=words) as error:
+        synth.app_api.parse_related(plain)
+    assert "\n" not in str(error.value)
