@@ -5,6 +5,8 @@ facts_of(id=ID, day=dated("2020-01-01", "2020-12-31")) | {"unit": "id", "max_row
 ran(table, facts_of(age=number(0, 90)), method="independent", out=tmp_path / "out")
 """
 
+import subprocess
+import sys
 from typing import Any
 
 import synth
@@ -46,3 +48,23 @@ def ran(table: Any, of: Any, **options: Any) -> synth.Result:
     if isinstance(of, dict):
         of = synth.app_api.parse_related(of) if "tables" in of else synth.Schema.parse(of)
     return synth.run(table, schema=of, **(USUAL | options))
+
+
+def curator(rows: Any, *, epsilon: float = 1.0, relation: str = "add_remove", **more: Any) -> Any:
+    """The door to these rows (or to what a function reads), with a grant of epsilon and a delta of 1e-5."""
+    from synth.pipeline.budget import mechanisms
+    from synth.privacy.accounting.gaussian import calibrate
+    from synth.privacy.curator import Curator, Grant
+    from synth.privacy.noise import SystemNoise
+    from synth.privacy.relation import Adjacency, Relation
+
+    adjacency = Adjacency(relation=Relation(relation))
+    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=calibrate(epsilon, 1e-5))
+    usual = {"grant": grant, "commit": lambda: None, "mechanisms": mechanisms(), "noise": SystemNoise()}
+    return Curator(read=rows if callable(rows) else lambda: rows, **(usual | more))
+
+
+def python(*words: Any, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A Python process of its own with these arguments; its output is held unless it goes elsewhere."""
+    usual = {"text": True, "check": False} | ({} if "stdout" in more else {"capture_output": True})
+    return subprocess.run([sys.executable, *map(str, words)], **(usual | more))

@@ -3,7 +3,6 @@
 The source is the operating system's and is never repeated. Each limit has a false alarm below 1e-7.
 """
 
-import multiprocessing
 import os
 import threading
 
@@ -107,35 +106,12 @@ def test_the_twin_that_looks_at_process_numbers_alone_would_share_it(monkeypatch
     assert forked(unnoticed) == draws(source)
 
 
-def test_two_sources_never_agree():
-    one, two = (SystemNoise().gaussian_counts((64,), sigma=1e6) for _ in range(2))
-    assert not np.array_equal(one, two)
-
-
 def test_numpys_global_seed_has_no_hold_on_it():
     draws = []
     for _ in range(2):
         np.random.seed(0)
         draws.append(SystemNoise().gaussian_counts((64,), sigma=1e6))
     assert not np.array_equal(*draws)
-
-
-def _draw(noise, queue):
-    queue.put(noise.gaussian_counts((16,), sigma=1e6).tolist())
-
-
-def test_forked_workers_do_not_share_a_stream():
-    noise = SystemNoise()
-    noise.gaussian_counts((1,), sigma=1.0)  # the parent's stream has begun
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_draw, args=(noise, queue)) for _ in range(3)]
-    for worker in workers:
-        worker.start()
-    seen = [queue.get(timeout=30) for _ in workers] + [noise.gaussian_counts((16,), sigma=1e6).tolist()]
-    for worker in workers:
-        worker.join()
-    assert len({tuple(s) for s in seen}) == 4
 
 
 def test_seeded_noise_repeats_and_says_so():

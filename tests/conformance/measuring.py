@@ -9,11 +9,9 @@ from synth.generators import GENERATORS
 from synth.generators.base import Run
 from synth.generators.method import with_options
 from synth.pipeline import budget
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Relation
 from tests.conftest import SMALL
+from tests.made import curator
 
 SCHEMA = synth.Schema.parse(SMALL)
 QUICK = {
@@ -49,14 +47,11 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(
-        grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(), noise=SystemNoise()
-    )
-    setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
-    releases = quick(name).measure(Run(curator.ask, setting))
-    curator.close()
-    return releases, setting, curator
+    door = curator(places, epsilon=epsilon, relation=relation)
+    setting = budget.setting(schema, door.grant, public_rows=rows if relation.rows_are_public else None)
+    releases = quick(name).measure(Run(door.ask, setting))
+    door.close()
+    return releases, setting, door
 
 
 @cache

@@ -14,12 +14,11 @@ from synth.generators.papers.training import Trained
 from synth.pipeline import budget
 from synth.pipeline.rehearsal import rehearse
 from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
+from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger
-from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from tests.conftest import small_frame
-from tests.made import binary, codes, facts_of, number, ran
+from tests.made import binary, codes, curator, facts_of, number, ran
 
 TINY = facts_of(a=number(0, 3), b=binary("n", "y"), c=codes("u", "v", "w")) | {"target": "b"}
 SCHEMA = synth.Schema.parse(TINY)
@@ -94,9 +93,7 @@ def measured(name, relation, options):
     """The real curator's door, on real positions: 1 where all questions were answered."""
     rows = {n: np.zeros(40, dtype=np.int64) for n in SCHEMA.measured()}
     given = grant(relation)
-    session = Curator(
-        grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(), noise=SystemNoise()
-    )
+    session = curator(rows, grant=given)
     public = 40 if given.adjacency.rows_are_public else None
     with_options(GENERATORS[name], quick(name, options)).measure(
         Run(session.ask, budget.setting(SCHEMA, given, public_rows=public))

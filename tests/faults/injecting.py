@@ -38,30 +38,19 @@ def shim(folder: Path) -> Path | None:
     return made
 
 
+def struck_environment(library: Path) -> dict[str, str]:
+    """With the shim loaded, and its path said to whoever arms it."""
+    shim = {"LD_PRELOAD": str(library), "FAULT_SHIM": str(library)}
+    return {**os.environ, **shim, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+
+
 def run(deed: str, *, stride: int = 1, kinds: str = ",".join(KINDS), folder: Path) -> dict[str, Any]:
     """All faults of one deed, every ``stride``-th system call; what was found. Errors: AssertionError for a bad end."""
     library = shim(folder)
     assert library is not None
-    command = [
-        sys.executable,
-        str(HERE / "injecting.py"),
-        deed,
-        "--stride",
-        str(stride),
-        "--kinds",
-        kinds,
-        "--folder",
-        str(folder),
-        "--inside",
-    ]
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": str(library),
-        "OMP_NUM_THREADS": "1",
-        "FAULT_SHIM": str(library),
-        "PYTHONPATH": str(ROOT),
-    }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(HERE / "injecting.py"), deed, "--stride", str(stride), "--kinds", kinds]
+    command += ["--folder", str(folder), "--inside"]
+    done = subprocess.run(command, env=struck_environment(library), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -143,9 +132,7 @@ def main() -> None:
         from tests.faults import deeds
 
         deed, prepare, judge = deeds.DEEDS[asked.deed]
-        memory = Path(
-            "/dev/shm"
-        )  # where it is there: a kill leaves a disk's cache whole, and syncs take most of the time
+        memory = Path("/dev/shm")  # if it is there: a kill leaves a disk's cache whole, and syncs take most of the time
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else folder)))
         print(json.dumps(every(deed, prepare, judge, stride=asked.stride, kinds=asked.kinds.split(","), base=base)))
 

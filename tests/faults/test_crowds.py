@@ -1,25 +1,18 @@
 """Hundreds of requests at once against one ledger: never an overspend, never a lost spend."""
 
-import subprocess
-import sys
+import json
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.made import python
 
 pytestmark = pytest.mark.xdist_group("processes")
 
 
 def raced(tmp_path, *more: str) -> dict:
-    import json
-
     out = tmp_path / "race.json"
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "race.py"), "--json", str(out), *more],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(ROOT / "benchmarks" / "race.py", "--json", out, *more)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())
 

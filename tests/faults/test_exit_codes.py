@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import synth
 from synth import jobs
 from synth.privacy.ledger.ledger import Ledger, Spend
 from tests.conftest import SMALL, small_frame
-from tests.made import ran
+from tests.made import python, ran
 
 
 def removed(place: Path, _: bytes) -> None:
@@ -137,34 +136,9 @@ def test_an_answer_that_cannot_be_printed_is_no_reason_to_deny_the_spend(small, 
         pytest.skip("no /dev/full here")
     book = tmp_path / "ledger.sqlite"
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "synth",
-                "run",
-                small[0],
-                "--schema",
-                small[1],
-                "--epsilon",
-                "1",
-                "--ledger",
-                book,
-                "--dataset",
-                "small",
-                "--out",
-                tmp_path / "out",
-                "--method",
-                "independent",
-                "--num-rows",
-                "20",
-                "--json",
-            ],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        asked = f"-m synth run {small[0]} --schema {small[1]} --epsilon 1 --ledger {book} --dataset small --json"
+        more = f"--out {tmp_path}/out --method independent --num-rows 20"
+        done = python(*asked.split(), *more.split(), stdout=full, stderr=subprocess.PIPE)
     assert [e.epsilon for e in Ledger(book).entries() if e.kind == "spend"] == [1.0]
     assert done.returncode == 5, done.stderr
     assert "Traceback" not in done.stderr
@@ -181,12 +155,6 @@ def test_the_library_raises_the_same(tmp_path):
 
         def note(self, message): ...
 
+    asked = {"method": "independent", "ledger": tmp_path / "ledger.sqlite", "num_rows": 20}
     with pytest.raises(synth.SpentError, match="is spent"):
-        ran(
-            small_frame(),
-            SMALL,
-            method="independent",
-            ledger=tmp_path / "ledger.sqlite",
-            num_rows=20,
-            reporter=Strikes(),
-        )
+        ran(small_frame(), SMALL, reporter=Strikes(), **asked)

@@ -2,14 +2,13 @@
 
 import ctypes
 import json
-import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from tests.faults import injecting
+from tests.made import python
 
 pytestmark = [
     pytest.mark.xdist_group("processes"),
@@ -69,16 +68,7 @@ print(json.dumps({"sorted": early == sorted(early), "number": line.number, "ok":
 
 
 def test_a_clock_that_goes_back_a_week_changes_no_sum_no_order_and_no_job(tmp_path):
-    library = injecting.shim(tmp_path)
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": str(library),
-        "FAULT_SHIM": str(library),
-        "PYTHONPATH": str(injecting.ROOT),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", CLOCK, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = python("-c", CLOCK, tmp_path, env=injecting.struck_environment(injecting.shim(tmp_path)))
     assert done.returncode == 0, done.stderr
     parsed = json.loads(done.stdout)
     assert not parsed["sorted"], "the clock must have gone back for the test to mean something"
@@ -95,8 +85,6 @@ def test_the_shim_strikes_where_it_is_told_to(tmp_path):
         f"f = os.open('{tmp_path}/a', os.O_CREAT | os.O_WRONLY)\n"
         "try:\n os.write(f, b'hello')\nexcept OSError as e:\n print(e.errno)"
     )
-    library = injecting.shim(tmp_path)
-    environment = {**os.environ, "LD_PRELOAD": str(library), "FAULT_SHIM": str(library)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = python("-c", code, env=injecting.struck_environment(injecting.shim(tmp_path)), check=True)
     assert done.stdout == "28\n"
     assert ctypes.sizeof(ctypes.c_long) == 8

@@ -77,24 +77,6 @@ def test_every_position_is_written_as_a_text_that_reads_back(column, data):
     assert np.array_equal(roundtrip(column, texts)[0], places)
 
 
-@settings(max_examples=50, deadline=None)
-@given(columns(), st.lists(cells, min_size=2, max_size=8), st.randoms())
-def test_a_readable_row_is_encoded_without_regard_to_the_others(column, texts, random):
-    """Only cells that needed a secret draw may differ when rows are reordered or dropped."""
-    schema = Schema(columns={"x": column})
-
-    def encoded(some):
-        table = from_frame(pd.DataFrame({"x": pd.Series(some, dtype=object)}))
-        return codec.encode(table, schema, SystemNoise())
-
-    whole = encoded(texts)
-    order = list(range(len(texts)))
-    random.shuffle(order)
-    shuffled = encoded([texts[i] for i in order])
-    if whole.unreadable["x"] == 0:
-        assert np.array_equal(whole.positions["x"][order], shuffled.positions["x"])
-
-
 @settings(max_examples=150, deadline=None)
 @given(columns(), st.lists(cells, min_size=1, max_size=6), cells)
 def test_one_row_more_changes_no_other_rows_position(column, texts, extra):
@@ -109,14 +91,6 @@ def test_one_row_more_changes_no_other_rows_position(column, texts, extra):
     if without.unreadable["x"] == 0 or column.missing_codes:
         assert np.array_equal(without.positions["x"], first.positions["x"][1:])
         assert np.array_equal(without.positions["x"], last.positions["x"][:-1])
-
-
-@pytest.mark.parametrize("twin", ["a\0", "a\0b", "\0a", "a "], ids=["end", "middle", "start", "space"])
-def test_texts_that_differ_after_a_nul_are_not_one(twin):
-    """A row `a` stays category a, whether or not a row before it holds a text that begins alike."""
-    column = Column(type="categorical", categories=("a", "b"), nullable=True)
-    assert roundtrip(column, [twin, "a", "a"])[1][1:] == ["a", "a"]
-    assert roundtrip(column, ["a", twin, "a"])[1][::2] == ["a", "a"]
 
 
 AGE = Column(type="integer", min=0, max=99)

@@ -14,13 +14,12 @@ from synth.numeric import networks
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.accounting.losses import sampled_sigma
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
 from synth.questions.gradients import RATES, whole_rate
 from synth.release import store
 from tests.evil_twins import Counted
+from tests.made import curator
 
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
@@ -178,14 +177,7 @@ def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
 
 
 def session(*, relation=Relation.ADD_REMOVE):
-    grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(1.0, 1e-5))
-    return Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: rows_of(EVERY),
-        mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()},
-        noise=SystemNoise(),
-    )
+    return curator(rows_of(EVERY), relation=relation, mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()})
 
 
 def paid(relation=Relation.ADD_REMOVE, steps=3):
@@ -196,38 +188,38 @@ def paid(relation=Relation.ADD_REMOVE, steps=3):
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_first_step_pays_for_all_and_there_is_none_beyond(relation):
-    curator, plan = session(relation=relation), paid(relation)
+    door, plan = session(relation=relation), paid(relation)
     weights = weights_of(plan)
     for number in range(3):
-        curator.ask(Step(descent=plan, number=number, weights=weights))
-        assert curator.epsilon_derived == pytest.approx(1.0, abs=1e-6)
-        assert curator.epsilon_derived <= 1.0
-    assert sum(e.count for e in curator.events) == 3
+        door.ask(Step(descent=plan, number=number, weights=weights))
+        assert door.epsilon_derived == pytest.approx(1.0, abs=1e-6)
+        assert door.epsilon_derived <= 1.0
+    assert sum(e.count for e in door.events) == 3
     for number in (0, 2, 3, 4):
         with pytest.raises(BudgetError):
-            curator.ask(Step(descent=plan, number=number, weights=weights))
-    assert sum(e.count for e in curator.events) == 3
+            door.ask(Step(descent=plan, number=number, weights=weights))
+    assert sum(e.count for e in door.events) == 3
 
 
 def test_another_descent_an_equal_one_even_pays_again():
-    curator, plan = session(), paid()
-    curator.ask(Step(descent=plan, number=0, weights=weights_of(plan)))
+    door, plan = session(), paid()
+    door.ask(Step(descent=plan, number=0, weights=weights_of(plan)))
     with pytest.raises(BudgetError, match="above its 1"):
-        curator.ask(Step(descent=paid(), number=0, weights=weights_of(plan)))
-    curator.close()
+        door.ask(Step(descent=paid(), number=0, weights=weights_of(plan)))
+    door.close()
     with pytest.raises(BudgetError):
-        curator.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
+        door.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
 
 
 def test_steps_come_in_order_and_an_overspending_descent_reads_nothing():
-    curator, plan = session(), paid()
+    door, plan = session(), paid()
     with pytest.raises(BudgetError, match="in order"):
-        curator.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
+        door.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
     dear = descent(clip=0.5, sigma=plan.sigma * 0.9, rate=plan.rate, steps=3)
     for _ in range(2):
         with pytest.raises(BudgetError):
-            curator.ask(Step(descent=dear, number=0, weights=weights_of(plan)))
-    assert curator.events == ()
+            door.ask(Step(descent=dear, number=0, weights=weights_of(plan)))
+    assert door.events == ()
 
 
 def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
@@ -309,14 +301,14 @@ def test_every_vote_is_paid_for():
     """Each row asked about is a Gaussian count; the round after the last that the budget allows is refused."""
     mu = calibrate(1.0, 1e-5)
     plan = teachers(sigma=np.nextafter((6 * 2) ** 0.5 / mu, np.inf))
-    curator = session()
+    door = session()
     question = Votes(teachers=plan, lessons=EVERY, asked=EVERY, moves=1)
     for _ in range(2):
-        curator.ask(question)
-    assert curator.epsilon_derived == pytest.approx(1.0, abs=1e-6)
-    assert curator.epsilon_derived <= 1.0
+        door.ask(question)
+    assert door.epsilon_derived == pytest.approx(1.0, abs=1e-6)
+    assert door.epsilon_derived <= 1.0
     with pytest.raises(BudgetError):
-        curator.ask(question)
+        door.ask(question)
 
 
 def test_rates_are_drawn_exactly():

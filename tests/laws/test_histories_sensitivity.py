@@ -4,19 +4,18 @@ Small trees stand for long ones: a history is long from three rows on here, and 
 """
 
 from itertools import product
-from math import sqrt
 
 import numpy as np
 import pytest
 
 from synth.mechanisms import linked
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Linked, Marginal
+from synth.questions import Bins
 from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema import histories
 from synth.sources.rows import forest as forests
-from tests.laws.small_forests import MOST, forest, two
+from tests.laws.small_forests import MOST, add_up, farthest, forest, holds, question, two
 
 GAPS = 11  # cells of the gap of a number from 0 to 9
 Y, THEN = Bins.each(place("c", "y"), 2), Bins.each(place("c", "y", other=True), 2)
@@ -36,12 +35,6 @@ def short(monkeypatch):
     monkeypatch.setattr(forests, "FAR", 2)
 
 
-def question(name):
-    table, view, tables, most = QUESTIONS[name]
-    marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
-    return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
-
-
 def trees():
     """Roots with up to one child more than are kept, of two values, at times that tie, jump, or are missing (10)."""
     for many in range(MOST + 2):
@@ -52,39 +45,23 @@ def trees():
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_no_history_moves_a_table_by_more_than_stated_and_some_history_does(name):
-    asked, schema = question(name), two("t")
+    asked, schema = question(*QUESTIONS[name]), two("t")
     parts = [linked.exact(asked, forest(schema, [("k", 0, 1, below)])) for below in trees()]
     for table in range(len(asked.marginals)):
-        moves = np.unique(np.array([p[table] for p in parts], dtype=float), axis=0)
-        square = (moves**2).sum(1)
-        replaced = square[:, None] + square[None] - 2 * moves @ moves.T
-        for relation, largest in ((Relation.ADD_REMOVE, square.max()), (Relation.REPLACE_ONE, replaced.max())):
+        for relation in (Relation.ADD_REMOVE, Relation.REPLACE_ONE):
             stated = linked.sensitivity(Adjacency(relation=relation, unit="p")) * linked.UNIT
             # every history has a first row, all of which are without a gap: there two are nearer to each other
             near = relation is Relation.REPLACE_ONE and (name, table) in (("first", 0), ("rows", 0))
             least = 0.0 if near else 1 - 1e-8
-            assert stated * least <= sqrt(largest) <= stated * (1 + 1e-12)
-        assert max(int(p[table].sum()) for p in parts) <= linked.UNIT
-        cells = max(np.count_nonzero(p[table]) for p in parts)
-        assert cells <= linked.changed_cells(asked, Adjacency(relation=Relation.ADD_REMOVE, unit="p"))
+            assert stated * least <= farthest([p[table] for p in parts], relation) <= stated * (1 + 1e-12)
+    holds(asked, parts)
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_a_history_that_goes_or_is_replaced_changes_no_other(name):
     """Not who is kept, not the order of rows at one time, not a gap: a first row's never reaches another's last."""
-    asked, schema, rng = question(name), two("t"), np.random.default_rng(5)
-    every = list(trees())
-    for _ in range(20):
-        roots = [
-            (f"k{i}", 0, int(rng.integers(1 << 40)), [(y, t, int(rng.integers(1 << 40))) for y, t, _ in every[j]])
-            for i, j in enumerate(rng.integers(len(every), size=4))
-        ]
-        whole = linked.exact(asked, forest(schema, roots))
-        for gone in range(4):
-            rest = linked.exact(asked, forest(schema, [r for i, r in enumerate(roots) if i != gone]))
-            alone = linked.exact(asked, forest(schema, [roots[gone]]))
-            for a, b, c in zip(whole, rest, alone, strict=True):
-                assert np.array_equal(a, b + c)
+    every = [(0, below) for below in trees()]
+    add_up(question(*QUESTIONS[name]), two("t"), every, np.random.default_rng(5), 20)
 
 
 def test_gaps_stay_in_their_cells_whatever_the_times_are():
@@ -109,9 +86,7 @@ def test_months_are_of_the_calendar_and_missing_where_the_date_is():
 
 def test_many_siblings_are_paired_with_near_ones_and_weigh_one(monkeypatch):
     monkeypatch.setattr(forests, "NEAR", 1)
-    marginal = Marginal(bins=(Y, THEN), sigma=5.0)
-    asked = Linked(purpose="test", table="c", view="siblings", most=4, marginals=(marginal,))
-    schema = two()
+    asked, schema = question("c", "siblings", [(Y, THEN)], 4), two()
     below = [[(y, 0, i) for i, y in enumerate(ys)] for n in range(MOST + 2) for ys in product(range(2), repeat=n)]
     sums = [int(linked.exact(asked, forest(schema, [("k", 0, 1, b)]))[0].sum()) for b in below]
     assert max(sums) <= linked.UNIT
@@ -130,6 +105,5 @@ def test_five_hundred_rows_of_one_root_weigh_no_more_than_one():
         facts = schema.model_copy(update={"keys": (key.model_copy(update={"order": order}),)})
         bins = (Y, THEN) if view in ("steps", "far", "siblings") else (Y,)
         most = 500 if view != "siblings" else 500 * 99
-        asked = Linked(purpose="t", table="c", view=view, most=most, marginals=(Marginal(bins=bins, sigma=5.0),))
-        (table,) = linked.exact(asked, forest(facts, [("k", 0, 1, below)]))
+        (table,) = linked.exact(question("c", view, [bins], most), forest(facts, [("k", 0, 1, below)]))
         assert (1 - 1e-4) * linked.UNIT <= table.sum() <= linked.UNIT

@@ -9,9 +9,6 @@ from synth.errors import BudgetError, UsageError
 from synth.mechanisms import embeddings
 from synth.mechanisms.functional import Functional
 from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
 from synth.questions import (
     Bins,
     Block,
@@ -25,6 +22,7 @@ from synth.questions import (
     Term,
 )
 from synth.release import store
+from tests.made import curator
 
 X, MU = Bins.each("x", 3), calibrate(1.0, 1e-5)
 KERNEL = ProductKernel(bins=(X,), tables=(np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]),))
@@ -35,14 +33,7 @@ NETWORK = Gradients(blocks=(Block.one_hot(X, weight=1.0),), weights=np.eye(3), s
 
 
 def session():
-    grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=MU)
-    return Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: {"x": np.array([0, 1, 1])},
-        mechanisms={Embedding: embeddings, FunctionalQuery: Functional()},
-        noise=SystemNoise(),
-    )
+    return curator({"x": np.array([0, 1, 1])}, mechanisms={Embedding: embeddings, FunctionalQuery: Functional()})
 
 
 def path(points, *, name="p", share=0.5):
@@ -52,28 +43,28 @@ def path(points, *, name="p", share=0.5):
 
 
 def test_a_path_and_an_embedding_share_the_grant_and_a_path_stays_open():
-    curator = session()
-    curator.ask(path([[0]]))
-    curator.ask(Embedding(purpose="e", features=WAVES, sigma=1 / (MU * 0.5**0.5)))
-    curator.ask(path([[1], [0], [2]]))
-    assert curator.epsilon_derived == pytest.approx(1.0, rel=1e-4)
+    door = session()
+    door.ask(path([[0]]))
+    door.ask(Embedding(purpose="e", features=WAVES, sigma=1 / (MU * 0.5**0.5)))
+    door.ask(path([[1], [0], [2]]))
+    assert door.epsilon_derived == pytest.approx(1.0, rel=1e-4)
     with pytest.raises(BudgetError):
-        curator.ask(path([[0]], name="another", share=1e-3))
-    curator.close()
+        door.ask(path([[0]], name="another", share=1e-3))
+    door.close()
     with pytest.raises(BudgetError):
-        curator.ask(path([[1]]))
+        door.ask(path([[1]]))
 
 
 def test_a_refused_path_is_not_open(monkeypatch):
-    curator = session()
+    door = session()
     with pytest.raises(BudgetError):
-        curator.ask(path([[0]], share=2.0))
+        door.ask(path([[0]], share=2.0))
     with pytest.raises(BudgetError):
-        curator.ask(path([[0]], share=2.0))
+        door.ask(path([[0]], share=2.0))
     monkeypatch.setattr("synth.mechanisms.functional.MAX_POINTS", 1)
     with pytest.raises(UsageError):
-        curator.ask(path([[0], [1]]))
-    assert curator.events == ()
+        door.ask(path([[0], [1]]))
+    assert door.events == ()
 
 
 @pytest.mark.parametrize(

@@ -169,17 +169,3 @@ def test_what_holds_a_charge_is_not_copied(copied):
         copied(Owner())
     with pytest.raises((TypeError, AttributeError)):
         copied(curator([]))
-
-
-def test_threads_that_draw_from_one_source_draw_different_numbers():
-    source, seen = SystemNoise(), []
-
-    def draw():
-        seen.extend(tuple(source.gaussian_counts((8,), sigma=1e12)) for _ in range(200))
-
-    crowd = [threading.Thread(target=draw) for _ in range(8)]
-    for one in crowd:
-        one.start()
-    for one in crowd:
-        one.join()
-    assert len(set(seen)) == len(seen) == 1600

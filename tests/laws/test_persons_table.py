@@ -4,7 +4,6 @@ All small persons, those among them whose rows differ in a column that should be
 """
 
 from itertools import product
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -12,26 +11,22 @@ import pytest
 import synth
 from synth.mechanisms import embeddings, linked
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Embedding, Linked, Marginal
+from synth.questions import Bins, Embedding
 from synth.questions.linked import place
 from synth.schema.dataset import PERSONS, ROWS, as_tables, number_of
 from synth.sources.rows.forest import TableRows, link
 from synth.verified import language
 from synth.verified.plan import Cut
 from tests.laws.secret_numbers import Given, texts
+from tests.laws.small_forests import farthest, question
+from tests.made import ID, codes, facts_of, number
 
 MOST = 3
-FLAG = {"type": "categorical", "categories": ["0", "1"]}
 
 
-def schema(order="t"):
-    columns = {
-        "id": {"type": "identifier"},
-        "x": {**FLAG, "of": "unit"},
-        "y": FLAG,
-        "t": {"type": "integer", "min": 0, "max": 9},
-    }
-    return as_tables(synth.Schema.parse({"unit": "id", "max_rows": MOST, "order": order, "columns": columns}))
+def schema():
+    facts = facts_of(id=ID, x=codes("0", "1", of="unit"), y=codes("0", "1"), t=number(0, 9))
+    return as_tables(synth.Schema.parse(facts | {"unit": "id", "max_rows": MOST, "order": "t"}))
 
 
 def forest(tree, rows):
@@ -54,12 +49,6 @@ QUESTIONS = {
 }
 
 
-def question(name):
-    table, view, tables, most = QUESTIONS[name]
-    marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
-    return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
-
-
 def persons(name="k"):
     """Every person of up to MOST + 1 rows; what should be one value differs within many of them."""
     for many in range(1, MOST + 2):
@@ -73,22 +62,18 @@ def persons(name="k"):
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_no_person_moves_a_table_by_more_than_stated_and_some_person_does(name, relation):
-    asked, tree = question(name), schema()
+    asked, tree = question(*QUESTIONS[name]), schema()
     parts = [linked.exact(asked, forest(tree, rows)) for rows in persons()]
     stated = linked.sensitivity(Adjacency(relation=relation, unit="id")) * linked.UNIT
     for table in range(len(asked.marginals)):
-        moves = np.unique(np.array([p[table] for p in parts], dtype=float), axis=0)
-        square = (moves**2).sum(1)
-        apart = square[:, None] + square[None] - 2 * moves @ moves.T
-        largest = sqrt(apart.max() if relation is Relation.REPLACE_ONE else square.max())
-        assert stated * (1 - 1e-8) <= largest <= stated * (1 + 1e-12)
+        assert stated * (1 - 1e-8) <= farthest([p[table] for p in parts], relation) <= stated * (1 + 1e-12)
         assert max(int(p[table].sum()) for p in parts) <= linked.UNIT
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_persons_add_up_whatever_stands_beside_them(name):
     """Neither what other persons are nor where their rows stand changes which value or which rows of one are taken."""
-    asked, tree = question(name), schema()
+    asked, tree = question(*QUESTIONS[name]), schema()
     rng = np.random.default_rng(3)
     all_of = list(persons())
     for _ in range(200):
@@ -103,7 +88,7 @@ def test_persons_add_up_whatever_stands_beside_them(name):
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_rows_that_name_nobody_change_nothing(name):
     """They would be units of their own above and of nobody below."""
-    asked, tree = question(name), schema()
+    asked, tree = question(*QUESTIONS[name]), schema()
     one = [("k", 1, 0, 2, 1, 1), ("k", 0, 1, 1, 2, 2)]
     nobody = [("", 1, 1, 3, 0, 0), (" ", 0, 0, 4, 0, 5)]
     for table, other in zip(

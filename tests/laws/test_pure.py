@@ -9,18 +9,16 @@ from scipy import stats
 
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import above, laplace
-from synth.pipeline.budget import mechanisms
 from synth.pipeline.methods import granted
 from synth.privacy.accounting import renyi
 from synth.privacy.accounting.composition import epsilon_of, through_renyi
 from synth.privacy.accounting.events import GaussianDpEvent, LaplaceDpEvent, PureDpEvent, event
-from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Above, Bins, Laplace
 from tests.evil_twins import Scaled, Silent
 from tests.laws.tiny_tables import columns, neighbours
-from tests.made import ran
+from tests.made import curator, ran
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
 FIRST = Bins(column="a", cells=2, starts=np.array([0, 1]), groups=np.array([0, -1]))
@@ -186,14 +184,10 @@ def test_a_rounds_odds_move_by_no_more_than_its_price(threshold):
     assert worst > 0.25 * priced
 
 
-def session(epsilon=1.0, delta=0.0, rows=None):
-    grant = granted(epsilon, delta, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
-    rows = rows or {"a": np.zeros(9, dtype=np.int64)}
+def session():
+    grant = granted(1.0, 0.0, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
     spent = []
-    door = Curator(
-        grant=grant, commit=lambda: spent.append(1), read=lambda: rows, mechanisms=mechanisms(), noise=SystemNoise()
-    )
-    return door, spent
+    return curator({"a": np.zeros(9, dtype=np.int64)}, grant=grant, commit=lambda: spent.append(1)), spent
 
 
 def test_a_round_is_paid_for_once_and_ends_at_its_first_yes():

@@ -16,7 +16,7 @@ from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 from synth.sources.rows.forest import TableRows, link
 from tests.laws.secret_numbers import Given, texts
-from tests.laws.small_forests import MOST, forest, trees, two
+from tests.laws.small_forests import MOST, add_up, farthest, forest, holds, question, trees, two
 from tests.made import ID, binary, facts_of
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
@@ -30,54 +30,27 @@ QUESTIONS = {
 }
 
 
-def question(name):
-    table, view, tables, most = QUESTIONS[name]
-    marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
-    return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
-
-
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_no_tree_moves_a_table_by_more_than_stated_and_some_tree_does(name, relation):
     """Contributions add up (the next test), so a tree alone is what its coming or going moves."""
-    asked, schema, adjacency = question(name), two("t"), Adjacency(relation=relation, unit="p")
+    asked, schema = question(*QUESTIONS[name]), two("t")
     parts = [linked.exact(asked, forest(schema, [("k", x, 1, below)])) for x, below in trees()]
-    stated = linked.sensitivity(adjacency) * linked.UNIT
+    stated = linked.sensitivity(Adjacency(relation=relation, unit="p")) * linked.UNIT
     for table in range(len(asked.marginals)):
-        moves = np.array([p[table] for p in parts], dtype=float)
-        if relation is Relation.REPLACE_ONE:
-            square = (moves**2).sum(1)
-            apart = square[:, None] + square[None] - 2 * moves @ moves.T
-            largest = sqrt(apart.max())
-        else:
-            largest = sqrt((moves**2).sum(1).max())
+        largest = farthest([p[table] for p in parts], relation)
         assert largest <= stated * (1 + 1e-12)
         assert largest >= stated * (1 - 1e-8), "the bound is reached, up to weights rounded down"
-        assert max(int(p[table].sum()) for p in parts) <= linked.UNIT, "in whole numbers, not in floats"
-        cells = max(np.count_nonzero(p[table]) for p in parts)
-        assert cells <= linked.changed_cells(asked, Adjacency(relation=Relation.ADD_REMOVE, unit="p"))
+    holds(asked, parts)
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_trees_add_up_whatever_stands_beside_them(name):
-    """Removing a root changes nothing of the others: not who is kept, not what they weigh, not their order."""
-    asked, schema, rng = question(name), two("t"), np.random.default_rng(5)
-    every = list(trees())
-    for _ in range(25):
-        roots = [
-            (f"k{i}", x, int(rng.integers(1 << 40)), [(y, t, int(rng.integers(1 << 40))) for y, t, _ in below])
-            for i, (x, below) in enumerate(every[j] for j in rng.integers(len(every), size=4))
-        ]
-        whole = linked.exact(asked, forest(schema, roots))
-        for gone in range(4):
-            rest = linked.exact(asked, forest(schema, [r for i, r in enumerate(roots) if i != gone]))
-            alone = linked.exact(asked, forest(schema, [roots[gone]]))
-            for a, b, c in zip(whole, rest, alone, strict=True):
-                assert np.array_equal(a, b + c)
+    add_up(question(*QUESTIONS[name]), two("t"), list(trees()), np.random.default_rng(5), 25)
 
 
 def test_orphans_missing_keys_and_keys_that_stand_twice_move_no_other_tree():
-    asked, schema = question("rows"), two()
+    asked, schema = question(*QUESTIONS["rows"]), two()
     below = [(1, 0, 11), (0, 1, 12)]
     plain = linked.exact(asked, forest(schema, [("a", 0, 5, below), ("b", 1, 6, below)]))
     opened = [("a", 0, 5, below), ("b", 1, 6, below), ("", 1, 7, []), (" ", 0, 8, [])]
@@ -131,8 +104,7 @@ def test_grandchildren_multiply_weights():
     g, other = Bins.each(place("g", "z"), 2), Bins.each(place("g", "z", other=True), 2)
     above = (Bins.each(place("c", "y"), 2), Bins.each(place("r", "x"), 2), Bins.each(place("r", number_of("c")), 3))
     for view, tables, most in (("rows", [(g,), (g, *above)], 4), ("siblings", [(g, other)], 4)):
-        marginals = tuple(Marginal(bins=t, sigma=9.0) for t in tables)
-        asked = Linked(purpose="test", table="g", view=view, most=most, marginals=marginals)
+        asked = question("g", view, tables, most)
         parts = [linked.exact(asked, deep(schema, x, c)) for x, c in cases]
         for table in range(len(tables)):
             moves = np.array([p[table] for p in parts])
@@ -142,7 +114,7 @@ def test_grandchildren_multiply_weights():
 
 def test_the_card_counts_every_table_at_its_own_noise():
     adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p")
-    result = linked.events(question("rows"), adjacency)
+    result = linked.events(question(*QUESTIONS["rows"]), adjacency)
     assert [(e.sensitivity, e.sigma, e.pitch) for e in result] == [(1.0, 5.0, 1.0)] * 4
     with pytest.raises(ValueError, match="max_rows"):
         linked.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=2))

@@ -20,10 +20,7 @@ from synth.generators.base import Run
 from synth.generators.method import OneOf, with_options
 from synth.mechanisms import search, selection, slices, values, weighted
 from synth.pipeline import budget
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Relation
 from synth.questions import Above, Bins, Choice, External, Linked, Marginal, Question, Search, Values, WeightedCounts
 from synth.questions.slices import DIRECTION_BITS
 from synth.sources.formats.text_table import Text
@@ -31,6 +28,7 @@ from tests.conformance.measuring import QUICK, SCHEMA
 from tests.conftest import SMALL
 from tests.evil_twins import Silent
 from tests.laws import related_trees
+from tests.made import curator
 
 ROWS = 40
 DRAWS = 12  # of either order: two heaps by chance once in 2 ** 24
@@ -61,20 +59,17 @@ def questions(name, options, relation):
     schema = few_columns() if name == "small_db" else SCHEMA
     rows, asked = sorted_rows(), []
     epsilon = 20.0 if name == "mixture" else 2.0  # which asks for no tables where noise hides so few rows
-    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(
-        grant=grant, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(), noise=SystemNoise()
-    )
+    door = curator(rows, epsilon=epsilon, relation=relation)
 
     def ask(question):
         asked.append(question)
-        return curator.ask(question)
+        return door.ask(question)
 
     try:
         short = STEPS if options.get("form") == "stepwise" else QUICK.get(name, {})
         method = with_options(GENERATORS[name], {**short, **{o: v for o, v in options.items() if o}})
         method.check_options()
-        method.measure(Run(ask, budget.setting(schema, grant, public_rows=ROWS)))
+        method.measure(Run(ask, budget.setting(schema, door.grant, public_rows=ROWS)))
     except SynthError:
         return []
     return asked

@@ -3,6 +3,7 @@
 A choice moves by no more than epsilon; a pick of a search tells no more than the Gaussian that it is paid as.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import exp, log, pi, sqrt
@@ -13,7 +14,6 @@ from scipy import stats
 
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import search, selection
-from synth.pipeline.budget import mechanisms
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import (
     BoundedRangeDpEvent,
@@ -25,11 +25,11 @@ from synth.privacy.accounting.events import (
 from synth.privacy.accounting.events import event as stored
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.accounting.renyi import calibrate_rho
-from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice, Counts, Marginal, Search
 from tests.laws.tiny_tables import columns, neighbours
+from tests.made import curator
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
 TABLES = ((A,), (B,), (A, B))
@@ -193,15 +193,7 @@ def test_the_gaussian_dominates_every_choice_of_bounded_range_and_hardly_more(re
 
 def test_picks_add_up_as_gaussians_do():
     adjacency = Adjacency(relation=Relation.ADD_REMOVE)
-    many = Search(
-        purpose="t",
-        bins=ASKED.bins,
-        tables=ASKED.tables,
-        expected=ASKED.expected,
-        handicap=ASKED.handicap,
-        scale=30.0,
-        picks=3,
-    )
+    many = replace(ASKED, scale=30.0, picks=3)
     (event,) = search.events(many, adjacency)
     assert isinstance(event, BoundedRangeDpEvent)
     assert (event.kind, event.count) == ("choice", 3)
@@ -215,37 +207,13 @@ def test_picks_add_up_as_gaussians_do():
 
 
 def test_the_door_takes_what_the_budget_bears_and_no_more():
-    adjacency = Adjacency(relation=Relation.ADD_REMOVE)
-    mu = calibrate(1.0, 1e-5)
-    reads = []
-
-    def session():
-        rows = columns([(0, 1), (1, 1)])
-        return Curator(
-            grant=Grant(epsilon=1.0, delta=1e-5, adjacency=adjacency, mu=mu),
-            commit=lambda: reads.append(1),
-            read=lambda: rows,
-            mechanisms=mechanisms(),
-            noise=SystemNoise(),
-        )
-
-    def asked(scale):
-        return Search(
-            purpose="t",
-            bins=ASKED.bins,
-            tables=ASKED.tables,
-            expected=ASKED.expected,
-            handicap=ASKED.handicap,
-            scale=scale,
-            picks=2,
-        )
-
-    least = 2 * sqrt(pi / 8) * sqrt(2) / mu * (1 + 2e-6)
+    reads, rows = [], columns([(0, 1), (1, 1)])
+    refusing, whole = (curator(rows, commit=lambda: reads.append(1)) for _ in range(2))
+    least = 2 * sqrt(pi / 8) * sqrt(2) / calibrate(1.0, 1e-5) * (1 + 2e-6)
     with pytest.raises(BudgetError):
-        session().ask(asked(0.99 * least))
+        refusing.ask(replace(ASKED, scale=0.99 * least, picks=2))
     assert not reads
-    whole = session()
-    assert len(set(whole.ask(asked(least)).chosen)) == 2
+    assert len(set(whole.ask(replace(ASKED, scale=least, picks=2)).chosen)) == 2
     assert 0.999 < whole.epsilon_derived <= 1.0
     with pytest.raises(BudgetError):
         whole.ask(Counts(purpose="t", marginals=(Marginal(bins=(A,), sigma=100.0),)))
@@ -267,12 +235,5 @@ def test_no_row_is_lost_from_a_candidate_of_four_columns():
     seen = dict.fromkeys(product(range(3), repeat=4), 0)
     for key in zip(*(rows[n].tolist() for n in "abcd"), strict=True):
         seen[key] += 1
-    exact = Search(
-        purpose="t",
-        bins=bins,
-        tables=question.tables,
-        expected=np.array(list(seen.values())),
-        handicap=question.handicap,
-        scale=1.0,
-    )
+    exact = replace(question, expected=np.array(list(seen.values())))
     assert search.scores(exact, rows).tolist() == [0]

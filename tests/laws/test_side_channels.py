@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import runpy
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from tests.conftest import ROOT, SMALL, small_frame
 from tests.laws.masks import masked, still
+from tests.made import python
 
 pytestmark = pytest.mark.xdist_group("processes")
 
@@ -78,14 +78,7 @@ def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:
 
 def started(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> Ended:
     """The command line in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "synth", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "synth", *arguments, cwd=folder, env=environment)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -215,7 +208,7 @@ def test_other_methods_show_no_difference_either(method, tmp_path):
 
 @pytest.mark.long
 def test_learning_a_schema_shows_no_difference_but_the_learnt_facts(tmp_path):
-    arguments = (
+    arguments = [
         "schema",
         "learn",
         "t.csv",
@@ -227,7 +220,7 @@ def test_learning_a_schema_shows_no_difference_but_the_learnt_facts(tmp_path):
         "d",
         "--out",
         "learnt.json",
-    )
+    ]
     results = [ran(tmp_path / n, t, *arguments) for n, t in tables().items() if n in ("base", "odd")]
     assert results[0]["code"] == 0, results[0]["err"]
     for one in results:

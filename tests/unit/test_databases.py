@@ -1,8 +1,6 @@
 """Databases by name: passwords are read by whoever connects, and stand nowhere else."""
 
 import json
-import subprocess
-import sys
 
 import duckdb
 import pyarrow.parquet as pq
@@ -11,6 +9,7 @@ import pytest
 from synth.app_api import databases
 from synth.cli.options import address
 from synth.errors import InputError, UsageError
+from tests.made import python
 
 SECRET = "s3cr&t/of:the@steward"
 
@@ -122,23 +121,7 @@ def test_the_command_line_takes_a_name_for_an_address(people, file, tmp_path):
     file(f'[town]\naddress = "{people}"')
     assert address("@town") == people
     assert address("spark") == "spark"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "synth",
-            "schema",
-            "init",
-            "club",
-            "--source",
-            "@town",
-            "--out",
-            str(tmp_path / "s.json"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(*["-m", "synth", "schema", "init", "club", "--source", "@town", "--out"], tmp_path / "s.json")
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "s.json").read_text())["columns"]) == {"age", "team"}
 

@@ -30,13 +30,6 @@ def test_planned_noise_is_the_runs_noise(method, relation, tmp_path):
     assert plan.steps[0].sigma_most == pytest.approx(max(sigmas))
 
 
-@pytest.mark.parametrize("method", [m["name"] for m in synth.methods() if m["name"] != "small_db"])
-def test_every_method_can_be_planned(method):
-    plan = synth.plan(SCHEMA, rows=500, epsilon=1.0, delta=1e-5, method=method)
-    assert plan.steps
-    assert all(s.sigma_least > 0 for s in plan.steps)
-
-
 def test_forecast_error_of_one_way_tables_is_about_what_a_run_makes():
     """Mean total variation between noisy and true one-way shares, within a factor of two of the forecast."""
     frame = small_frame(4000)

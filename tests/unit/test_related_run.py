@@ -143,20 +143,6 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_private_faults_leave_no_sign():
-    """Orphans, keys that stand twice or are no keys, unknown cells: the run ends as any other."""
-    tables = clinic(120)
-    tables["stays"].loc[::7, "patient"] = "nobody"
-    tables["stays"].loc[::11, "ward"] = "?"
-    tables["patients"].loc[5:9, "pid"] = "p1"
-    tables["acts"].loc[::5, "sid"] = None
-    result = synth.run(tables, schema=synth.app_api.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
-    assert set(result.frames) == set(SCHEMA["tables"])
-    holds(result.frames)
-    assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
-
-
-@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("ending", ["frame", ".csv", ".csv.gz", ".parquet", ".xlsx"])
 def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     """Whether there is any row there can hang on a single patient."""
