@@ -128,6 +128,7 @@ CALLS = {
     "statistics": lambda schema: statistics(small_frame(10), schema=schema, ask=["mean:age"], dataset="d", **BUDGET),
     "plan": lambda schema: synth.plan(schema, rows=100, **BUDGET),
     "Synthesizer": lambda schema: synth.Synthesizer(schema, epsilon=1.0, dataset="d").fit(small_frame(10)),
+    "encode": synth.app_api.encode,
     "compare": lambda schema: synth.compare("real.csv", "made.csv", schema),
     "appraise": lambda schema: synth.app_api.appraise("real.csv", "made.csv", schema),
 }
