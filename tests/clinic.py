@@ -3,28 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from tests.made import ID, codes, dated, facts_of, number
+from tests.made import ID, a_key, codes, dated, facts_of, number, several
 
 KEY = ID
-SCHEMA = {
-    "dataset": "clinic",
-    "tables": {
-        "patients": facts_of(pid=KEY, sex=codes("f", "m"), born=number(1930, 1999)),
-        "stays": facts_of(sid=KEY, patient=KEY, ward=codes(*list("abcd")), day=dated("2020-01-01", "2020-12-31")),
-        "acts": facts_of(sid=KEY, code=codes(*list("xyz"))),
-    },
-    "keys": [
-        {
-            "parent": "patients",
-            "child": "stays",
-            "columns": ["patient"],
-            "parent_columns": ["pid"],
-            "most_children": 3,
-            "order": "day",
-        },
-        {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 2},
-    ],
-}
+SCHEMA = several(
+    a_key("stays", "patients", "patient", 3, parent_columns="pid", order="day"),
+    a_key("acts", "stays", "sid", 2),
+    patients=facts_of(pid=KEY, sex=codes("f", "m"), born=number(1930, 1999)),
+    stays=facts_of(sid=KEY, patient=KEY, ward=codes(*list("abcd")), day=dated("2020-01-01", "2020-12-31")),
+    acts=facts_of(sid=KEY, code=codes(*list("xyz"))),
+) | {"dataset": "clinic"}
 
 
 def clinic(patients=400, seed=5):

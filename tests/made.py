@@ -7,6 +7,7 @@ ran(table, facts_of(age=number(0, 90)), method="independent", out=tmp_path / "ou
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import synth
@@ -43,11 +44,25 @@ def a_schema(**columns: dict[str, Any]) -> synth.Schema:
     return synth.Schema.parse(facts_of(**columns))
 
 
-def ran(table: Any, of: Any, **options: Any) -> synth.Result:
-    """A run with the usual options where no others are given."""
-    if isinstance(of, dict):
+def a_key(child: str, parent: str, columns: Any, most_children: int, **more: Any) -> dict[str, Any]:
+    """The key of related tables that leads from child to parent; its columns in a line or a list."""
+    given = {"child": child, "parent": parent, "columns": columns, "most_children": most_children, **more}
+    return {k: v.split() if "columns" in k and isinstance(v, str) else v for k, v in given.items()}
+
+
+def several(*keys: dict[str, Any], **tables: Any) -> dict[str, Any]:
+    """Related tables as their schema's file has them; what is no table and no key is joined with ``|``."""
+    return {"tables": tables, "keys": [*keys]}
+
+
+def ran(table: Any, of: Any, *, at: Path | None = None, **options: Any) -> synth.Result:
+    """A run with the usual options where no others are given; ``at``: its release and its ledger are there."""
+    if isinstance(of, Path):
+        of = synth.Schema.load(of)
+    elif isinstance(of, dict):
         of = synth.app_api.parse_related(of) if "tables" in of else synth.Schema.parse(of)
-    return synth.run(table, schema=of, **(USUAL | options))
+    where = {"out": at / "out", "ledger": at / "ledger.sqlite"} if at else {}
+    return synth.run(table, schema=of, **(USUAL | where | options))
 
 
 def curator(rows: Any, *, epsilon: float = 1.0, relation: str = "add_remove", **more: Any) -> Any:

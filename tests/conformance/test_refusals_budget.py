@@ -62,16 +62,8 @@ def test_the_ends_of_epsilon_and_delta_are_refused_before_the_spend_or_run_to_th
     for i, (epsilon, delta) in enumerate(FAR):
         book = tmp_path / f"{i}.sqlite"
         try:
-            ran(
-                FRAME,
-                SCHEMA,
-                epsilon=epsilon,
-                delta=delta,
-                method=name,
-                ledger=book,
-                options=quick(name, {}),
-                num_rows=5,
-            )
+            asked = {"method": name, "ledger": book, "options": quick(name, {}), "num_rows": 5}
+            ran(FRAME, SCHEMA, epsilon=epsilon, delta=delta, **asked)
         except synth.UsageError as refused:
             said.append(str(refused))
             spent += spends(book)

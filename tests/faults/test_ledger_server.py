@@ -19,6 +19,7 @@ from synth.release import comparison_notes
 from tests.conftest import SMALL, small_frame
 from tests.faults.deeds import charge, said
 from tests.ledgers import strike
+from tests.made import ran
 
 pytestmark = pytest.mark.xdist_group("ledgers")
 SERVERS, THREADS = 4, 25
@@ -320,16 +321,8 @@ def test_a_lost_database_is_filled_from_a_backup_in_another(book, on_server, tmp
 def test_a_run_its_card_its_looks_and_its_bundle_rest_on_a_server_as_on_a_file(book, table, tmp_path, command):
     before = len(runs(book))
     (frame, schema), address, out = table, book.store._address, tmp_path / "out"
-    result = synth.run(
-        frame,
-        schema=synth.Schema.load(schema),
-        epsilon=0.3,
-        delta=1e-6,
-        method="independent",
-        dataset="census",
-        ledger=address,
-        out=out,
-    )
+    asked = {"epsilon": 0.3, "delta": 1e-6, "method": "independent", "dataset": "census"}
+    result = ran(frame, schema, ledger=address, out=out, **asked)
     lines = book.entries()
     assert result.card["ledger_entry"]["hash"] in {e.hash for e in lines}
     assert [e.kind for e in lines[-3:]] == ["spend", "fingerprint", "outcome"]

@@ -117,15 +117,7 @@ def _release() -> Path:
     import tempfile
 
     folder = Path(tempfile.mkdtemp())
-    ran(
-        small_frame(200),
-        FORMULAS,
-        method="independent",
-        out=folder / "out",
-        num_rows=20,
-        seed=1,
-        ledger=folder / "ledger.sqlite",
-    )
+    ran(small_frame(200), FORMULAS, at=folder, method="independent", num_rows=20, seed=1)
     return folder
 
 

@@ -12,24 +12,20 @@ from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.sources.related_tables import places, read
 from synth.sources.rows.forest import link
-from tests.made import ID, codes, dated, facts_of, number
+from tests.made import ID, a_key, codes, dated, facts_of, number, several
 
 KEY = ID
 SCHEMA = synth.app_api.parse_related(
-    {
-        "dataset": "trees",
-        "tables": {
-            "roots": facts_of(id=KEY, x=codes("a", "3", "1.10", missing=["?"])),
-            "events": facts_of(
-                id=KEY, event=KEY, n=number(0, 9, nullable=True), day=dated("2020-01-01", "2020-12-31", nullable=True)
-            ),
-            "parts": facts_of(event=KEY, f=number(0, 1, decimals=1, nullable=True)),
-        },
-        "keys": [
-            {"parent": "roots", "child": "events", "columns": ["id"], "most_children": 3, "order": "day"},
-            {"parent": "events", "child": "parts", "columns": ["event"], "most_children": 2},
-        ],
-    }
+    several(
+        a_key("events", "roots", "id", 3, order="day"),
+        a_key("parts", "events", "event", 2),
+        roots=facts_of(id=KEY, x=codes("a", "3", "1.10", missing=["?"])),
+        events=facts_of(
+            id=KEY, event=KEY, n=number(0, 9, nullable=True), day=dated("2020-01-01", "2020-12-31", nullable=True)
+        ),
+        parts=facts_of(event=KEY, f=number(0, 1, decimals=1, nullable=True)),
+    )
+    | {"dataset": "trees"}
 )
 ROWS = {
     "roots": {"id": ["p1", "p2", "3.0", "p4", ""], "x": ["a", "3.0", "1.10", "?", " a"]},

@@ -34,11 +34,6 @@ def test_a_path_with_its_gradients_keeps_its_guarantee_against_the_same_attacker
     assert 0.1 < true < 0.9
 
 
-def worst_shift():
-    numbers = KERNEL.seen(np.arange(len(PLACES))[:, None], START[None, :], gradients=True)
-    return numbers[2] - numbers[3]
-
-
 def test_noise_of_the_published_gradient_does_not_reach_what_a_row_moves():
     """The shift test: the noise is one number times one direction; the gradient moves in others."""
     rng = np.random.default_rng(5)

@@ -98,7 +98,7 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
     plain["unit_source"] = "declared"
     frame = pd.DataFrame({"x": [float(150 + i) for i in range(50)]})
     asked = {"schema": synth.Schema.parse(plain), "dataset": "d", "epsilon": 1, "delta": 1e-6, "method": "independent"}
-    ledger = tmp_path / "l.sqlite"
+    ledger = tmp_path / "ledger.sqlite"
     for vouched in (True, ["x"]):
         with pytest.raises(InputError, match=r"not round|state why"):
             synth.run(frame, ledger=ledger, assume_public=vouched, **asked)
@@ -137,11 +137,10 @@ def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     done = ran(
         frame,
         result.model_copy(update={"unit_source": "declared"}),
+        at=tmp_path,
         delta=1e-6,
         method="independent",
         assume_public=True,
-        ledger=tmp_path / "l.sqlite",
-        out=tmp_path / "out",
     )
     assert done.card["vouched_alone"] == {}
     assert synth.app_api.standing_bounds(tmp_path / "out") == {"age": "19 to 100", "pay": "0 to 100000"}

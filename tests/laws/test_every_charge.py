@@ -22,6 +22,7 @@ from synth.privacy.ledger.ledger import ANSWERED, Ledger
 from synth.release import dialect_copy
 from synth.report import chosen_release
 from tests.conftest import SMALL, small_frame
+from tests.made import a_key, several
 from tests.unit.privacy.charges import charge
 
 OWN, OTHER = 1.0, 0.25
@@ -236,11 +237,7 @@ SUMS = {
 }
 
 COLUMNS = {"columns": {"id": {"type": "identifier"}, "x": {"type": "integer", "min": 0, "max": 9}}}
-TREE = {
-    "dataset": "d",
-    "tables": {"roots": COLUMNS, "events": COLUMNS},
-    "keys": [{"parent": "roots", "child": "events", "columns": ["id"], "most_children": 2}],
-}
+TREE = several(a_key("events", "roots", "id", 2), roots=COLUMNS, events=COLUMNS) | {"dataset": "d"}
 
 
 @pytest.fixture(scope="module")
@@ -351,8 +348,8 @@ def test_facts_of_related_tables_count_once_and_keep_their_price_under_another_l
     """What learning cost for all tables together stands beside them, and enters the sums as a single table's does."""
     homes = {"hid": {"type": "identifier"}, "area": {"type": "categorical"}}
     people = {"hid": {"type": "identifier"}, "age": {"type": "integer"}}
-    key = {"parent": "homes", "child": "people", "columns": ["hid"], "most_children": 3}
-    plain = {"tables": {"homes": {"columns": homes}, "people": {"columns": people}}, "keys": [key], "dataset": "club"}
+    key = a_key("people", "homes", "hid", 3)
+    plain = several(key, homes={"columns": homes}, people={"columns": people}) | {"dataset": "club"}
     rows = pd.DataFrame({"hid": range(60), "area": ["n", "s"] * 30, "age": range(60)})
     tables = {"homes": rows[["hid", "area"]], "people": rows[["hid", "age"]]}
     there, here = own_state / "there.sqlite", own_state / "here.sqlite"

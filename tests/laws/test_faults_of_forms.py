@@ -57,7 +57,7 @@ def seen(place, work):
         ended = "done"
     except SynthError as error:
         ended = f"{type(error).__name__}: {error}"
-    charged = [(e.kind, e.epsilon, e.delta) for e in Ledger(place / "l.sqlite").entries()]
+    charged = [(e.kind, e.epsilon, e.delta) for e in Ledger(place / "ledger.sqlite").entries()]
     files = sorted(p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_file())
     return ended, charged, files
 
@@ -72,15 +72,7 @@ def test_a_run_ends_as_on_sound_rows(form, fault, tmp_path):
         def work(place):
             columns = table[list(plain["columns"])]
             columns.to_csv(place / "t.csv", index=False)
-            ran(
-                place / "t.csv",
-                schema,
-                delta=1e-6,
-                method="independent",
-                ledger=place / "l.sqlite",
-                out=place / "out",
-                **options,
-            )
+            ran(place / "t.csv", schema, at=place, delta=1e-6, method="independent", **options)
 
         return work
 
@@ -97,7 +89,7 @@ def test_a_session_ends_as_on_sound_rows(delta, fault, tmp_path):
     def session(table):
         def work(place):
             with synth.online(
-                table[["x", "y"]], schema=schema, epsilon=1.0, delta=delta, ledger=place / "l.sqlite", dataset="d"
+                table[["x", "y"]], schema=schema, epsilon=1.0, delta=delta, ledger=place / "ledger.sqlite", dataset="d"
             ) as door:
                 door.count({"x": "0"})
                 door.count({"x": "1", "y": "0"})
@@ -127,11 +119,10 @@ def released(tmp_path_factory):
     ran(
         {n: pd.concat([m[n] for m in many]) for n in ("p", "c")},
         small_forests.two("t"),
+        at=place,
         epsilon=4.0,
         delta=1e-6,
         method="independent",
-        ledger=place / "l.sqlite",
-        out=place / "out",
     )
     return place / "out"
 
@@ -147,7 +138,12 @@ def test_an_answer_about_related_tables_ends_as_on_sound_rows(kind, fault, tmp_p
     def answer(tables):
         def work(place):
             Questions(released, {"table": "c", **asked[kind]}).answer(
-                tables, epsilon=1.0, delta=1e-6, schema=small_forests.two("t"), ledger=place / "l.sqlite", dataset="d"
+                tables,
+                epsilon=1.0,
+                delta=1e-6,
+                schema=small_forests.two("t"),
+                ledger=place / "ledger.sqlite",
+                dataset="d",
             )
 
         return work

@@ -15,19 +15,15 @@ import pytest
 from synth.errors import SynthError
 from synth.pipeline import uses as pipeline_uses
 from synth.schema import uses
-from synth.schema.table import Schema
 from synth.verified import formula
+from tests.made import a_schema, codes, number
 
 SECONDS, MEMORY = 3, 2 << 30
-SCHEMA = Schema.parse(
-    {
-        "columns": {
-            "x": {"type": "integer", "min": 0, "max": 1 << 20},
-            "y": {"type": "float", "min": 0, "max": 1000, "decimals": 3},
-            "sex": {"type": "categorical", "categories": ["m", "f"]},
-            **{c: {"type": "categorical", "categories": ["0", "1"]} for c in string.ascii_lowercase[:22]},
-        }
-    }
+SCHEMA = a_schema(
+    x=number(0, 1 << 20),
+    y=number(0, 1000, decimals=3),
+    sex=codes("m", "f"),
+    **{c: codes("0", "1") for c in string.ascii_lowercase[:22]},
 )
 LETTERS = list(string.ascii_lowercase[:22])
 HOSTILE = {

@@ -28,21 +28,16 @@ from synth.sources.related_tables import places
 from synth.sources.rows.forest import TableRows, one_of_each_root
 from synth.sources.table_source import place_of
 from tests.laws.secret_numbers import texts
-from tests.made import ID, facts_of
+from tests.made import ID, a_key, facts_of, several
 
 KEY, WORD = ID, {"type": "categorical"}
-PLAIN = {
-    "dataset": "trees",
-    "tables": {
-        "r": facts_of(id=KEY, a=WORD),
-        "c": facts_of(id=KEY, cid=KEY, b=WORD),
-        "g": facts_of(cid=KEY, d=WORD, n={"type": "integer"}),
-    },
-    "keys": [
-        {"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
-        {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2},
-    ],
-}
+PLAIN = several(
+    a_key("c", "r", "id", 2),
+    a_key("g", "c", "cid", 2),
+    r=facts_of(id=KEY, a=WORD),
+    c=facts_of(id=KEY, cid=KEY, b=WORD),
+    g=facts_of(cid=KEY, d=WORD, n={"type": "integer"}),
+) | {"dataset": "trees"}
 SCHEMA = datasets.parse_related(PLAIN, complete=False)
 SENTINEL, MANY = "SENTINEL", 5
 

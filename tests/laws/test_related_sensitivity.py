@@ -17,7 +17,7 @@ from synth.schema.dataset import number_of
 from synth.sources.rows.forest import TableRows, link
 from tests.laws.secret_numbers import Given, texts
 from tests.laws.small_forests import MOST, add_up, farthest, forest, holds, question, trees, two
-from tests.made import ID, binary, facts_of
+from tests.made import ID, a_key, binary, facts_of, several
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
 N, OTHER = Bins.each(place("p", number_of("c")), MOST + 1), Bins.each(place("c", "y", other=True), 2)
@@ -63,17 +63,13 @@ def test_orphans_missing_keys_and_keys_that_stand_twice_move_no_other_tree():
     assert twice[0].sum() == plain[0].sum(), "two rows of one key are one root: one of them is kept"
 
 
-THREE = {
-    "tables": {
-        "r": facts_of(id=ID, x=binary("0", "1")),
-        "c": facts_of(id=ID, cid=ID, y=binary("0", "1")),
-        "g": facts_of(cid=ID, z=binary("0", "1")),
-    },
-    "keys": [
-        {"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
-        {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2},
-    ],
-}
+THREE = several(
+    a_key("c", "r", "id", 2),
+    a_key("g", "c", "cid", 2),
+    r=facts_of(id=ID, x=binary("0", "1")),
+    c=facts_of(id=ID, cid=ID, y=binary("0", "1")),
+    g=facts_of(cid=ID, z=binary("0", "1")),
+)
 
 
 def deep(schema, x, children):

@@ -25,48 +25,26 @@ from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.related_tables import places, read
 from synth.sources.rows.forest import link
 from tests.engines import spark
+from tests.made import ID, a_key, codes, dated, facts_of, number, several
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
-KEY = {"type": "identifier"}
-DAY = {"type": "datetime", "min": "2019-12-30", "max": "2021-01-31", "nullable": True}
+KEY = ID
+DAY = dated("2019-12-30", "2021-01-31", nullable=True)
 
 
 def schema(most=9, order="day"):
     """Three levels, keys of two columns, long histories, columns that are never missing and that are."""
     return synth.app_api.parse_related(
-        {
-            "dataset": "trees",
-            "tables": {
-                "roots": {"columns": {"id": KEY, "part": KEY, "x": {"type": "categorical", "categories": ["a", "3"]}}},
-                "events": {
-                    "columns": {
-                        "id": KEY,
-                        "part": KEY,
-                        "event": KEY,
-                        "n": {"type": "integer", "min": 0, "max": 3},
-                        "day": DAY,
-                    }
-                },
-                "parts": {
-                    "columns": {
-                        "event": KEY,
-                        "f": {"type": "float", "min": 0, "max": 1, "decimals": 1, "nullable": True},
-                    }
-                },
-                "others": {"columns": {"id": KEY, "part": KEY, "w": {"type": "integer", "min": 0, "max": 2}}},
-            },
-            "keys": [
-                {
-                    "parent": "roots",
-                    "child": "events",
-                    "columns": ["id", "part"],
-                    "most_children": most,
-                    "order": order,
-                },
-                {"parent": "events", "child": "parts", "columns": ["event"], "most_children": 4},
-                {"parent": "roots", "child": "others", "columns": ["id", "part"], "most_children": 60},
-            ],
-        }
+        several(
+            a_key("events", "roots", "id part", most, order=order),
+            a_key("parts", "events", "event", 4),
+            a_key("others", "roots", "id part", 60),
+            roots=facts_of(id=KEY, part=KEY, x=codes("a", "3")),
+            events=facts_of(id=KEY, part=KEY, event=KEY, n=number(0, 3), day=DAY),
+            parts=facts_of(event=KEY, f=number(0, 1, decimals=1, nullable=True)),
+            others=facts_of(id=KEY, part=KEY, w=number(0, 2)),
+        )
+        | {"dataset": "trees"}
     )
 
 
@@ -198,8 +176,8 @@ def test_of_too_many_rows_as_many_are_kept_in_either_place(tmp_path):
         assert np.abs(counted[counted > 0] - 2 * roots / each).max() < 6 * np.sqrt(roots * 0.24)
     assert np.array_equal(results[0], results[1])
     assert not np.array_equal(results[0], results[2])
-    number = [(Bins.each(place("roots", number_of("events")), 3),)]
-    assert first.weighed("roots", "rows", number, 1)[0].tolist() == [0, 0, roots]
+    events = [(Bins.each(place("roots", number_of("events")), 3),)]
+    assert first.weighed("roots", "rows", events, 1)[0].tolist() == [0, 0, roots]
     lost = [(Bins.each(place("others", "w"), 3),)]
     drawn = [t.weighed("others", "rows", lost, 1)[0] for t in (first, first, second)]
     assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
@@ -236,13 +214,8 @@ def test_a_run_on_spark_is_a_run(tmp_path, monkeypatch):
 def test_one_table_of_persons_is_counted_there_as_here(tmp_path):
     rng = np.random.default_rng(3)
     flat = parse(
-        {
-            "unit": "who",
-            "max_rows": 9,
-            "order": "day",
-            "linked": True,
-            "columns": {"who": KEY, "day": DAY, "s": {"type": "categorical", "categories": ["f", "m"], "of": "unit"}},
-        }
+        facts_of(who=KEY, day=DAY, s=codes("f", "m", of="unit"))
+        | {"unit": "who", "max_rows": 9, "order": "day", "linked": True}
     )
     facts = synth.schema.dataset.as_tables(flat)
     who = rng.integers(-1, 20, 90) % 21

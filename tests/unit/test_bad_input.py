@@ -18,8 +18,35 @@ from synth.release import folder as bundle
 from synth.report.card_page import render_html, render_markdown
 from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
-from tests.made import ran
-from tests.unit.refusals import assert_refused, errors, run
+from tests.made import ID, number, ran
+
+
+def run(command, table, schema, tmp_path, *more, epsilon=1.0, delta=1e-5):
+    words = f"run {table} --schema {schema} --out {tmp_path / 'out'} --json --method independent --epsilon"
+    return *command(words, epsilon, "--delta", delta, *more), tmp_path / "out"
+
+
+def errors(message):
+    return [line for line in message.splitlines() if line.startswith("synth: ")]
+
+
+def assert_line(answer, *, words=(), codes=(2,)):
+    """One line with these words, and nothing else."""
+    code, said, reported = answer
+    lines = errors(reported)
+    assert (code in codes, said, len(lines)) == (True, "", 1), reported
+    assert "Traceback" not in reported
+    assert "internal" not in reported
+    for word in words:
+        assert word in lines[0]
+
+
+def assert_refused(code, said, reported, out, **expected):
+    """One line, and nothing is written or spent."""
+    assert_line((code, said, reported), **expected)
+    assert not out.exists()
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
 
 HEADER = "id,age,sex,region,income,seen,ill\n"
 ROW = "P1,30,f,1,10.5,2020-02-03,no\n"
@@ -135,16 +162,7 @@ SCHEMAS = {
     "unknown positive": (json.dumps({**SMALL, "positive": "perhaps"}), ["perhaps"]),
     "too many steps": (json.dumps(with_fact("income", decimals=15)), ["income", "decimals"]),
     "column not in file": (
-        json.dumps(
-            {
-                **SMALL,
-                "columns": {
-                    **SMALL["columns"],
-                    "height": {"type": "identifier"},
-                    "w": {"type": "integer", "min": 0, "max": 1},
-                },
-            }
-        ),
+        json.dumps({**SMALL, "columns": {**SMALL["columns"], "height": ID, "w": number(0, 1)}}),
         ["w"],
     ),
     "only identifiers": ('{"columns": {"id": {"type": "identifier"}}}', ["identifier"]),
@@ -239,16 +257,6 @@ def pipe(tmp_path):
     yield make
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def assert_line(answer, *, words, codes=(2,)):
-    code, said, reported = answer
-    lines = [line for line in reported.splitlines() if line.startswith("synth: ")]
-    assert (code in codes, said, len(lines)) == (True, "", 1), reported
-    assert "Traceback" not in reported
-    assert "internal" not in reported
-    for word in words:
-        assert word in lines[0]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.xlsx"])

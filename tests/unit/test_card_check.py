@@ -102,16 +102,8 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
     table = tmp_path / "real.csv"
     small_frame(400).to_csv(table, index=False)
     for relation, unit in (("zero_out", None), ("replace_one", None), ("add_remove", "id")):
-        about = ran(
-            table,
-            SMALL,
-            relation=relation,
-            unit=unit,
-            max_rows=3 if unit else None,
-            dataset=relation,
-            ledger=tmp_path / "l",
-            separate=True,
-        ).card
+        asked = {"dataset": relation, "ledger": tmp_path / "l", "separate": True, "unit": unit}
+        about = ran(table, SMALL, relation=relation, max_rows=3 if unit else None, **asked).card
         assert verify.check(about).epsilon == 1.0
     assert verify.derive(about["mechanisms"], 1e-5) <= 1.0
 
@@ -125,83 +117,59 @@ def test_the_published_json_schema_is_that_of_the_model_and_cards_fit_it(card):
         jsonschema.validate({k: v for k, v in card.items() if k != "relation"}, published)
 
 
-TEXT, OPTIONAL = {"type": "string", "minLength": 1}, {"type": "string"}
+TEXT = {"type": "string", "minLength": 1}
+LABEL = {"type": "string"}
 
 
-def closed(required: dict, optional: dict | None = None) -> dict:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(required),
-        "properties": {**required, **(optional or {})},
-    }
+def one_of(*values: object) -> dict:
+    return {"enum": [*values]}
+
+
+def list_of(items: dict) -> dict:
+    return {"type": "array", "items": items}
+
+
+def closed(**fields: dict) -> dict:
+    return {"type": "object", "additionalProperties": False, "required": [*fields], "properties": fields}
 
 
 REGISTRY = closed(
-    {
-        "deployment": closed(
-            {
-                "basic": closed(
-                    {
-                        "name": TEXT,
-                        "description": TEXT,
-                        "intended_use": OPTIONAL,
-                        "data_product_type": {"const": "Synthetic data"},
-                        "data_product_region": OPTIONAL,
-                        "data_product_sector": OPTIONAL,
-                        "publication_date": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
-                        "data_curators": {
-                            "type": "array",
-                            "items": closed({"data_curator_name": TEXT, "data_curator_type": OPTIONAL}),
-                        },
-                    }
-                ),
-                "dp_variant": closed(
-                    {
-                        "variant_name": {"enum": ["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP"]},
-                        "data_domain": TEXT,
-                        "unprotected_quantities": TEXT,
-                    }
-                ),
-                "privacy_loss": closed(
-                    {
-                        "privacy_unit": TEXT,
-                        "privacy_unit_details": TEXT,
-                        "privacy_parameters_details": TEXT,
-                        "privacy_parameters": closed({"epsilon": {"type": "number"}, "delta": {"type": "number"}}),
-                    }
-                ),
-                "deployment_model": closed(
-                    {
-                        "model_name": {"enum": ["Central", "Local", "Shuffle", "Federated"]},
-                        "trust_assumptions": TEXT,
-                        "actors": TEXT,
-                        "release_type": {"enum": ["One release", "Many releases"]},
-                        "release_type_details": TEXT,
-                        "data_source_type": {"enum": ["Static", "Dynamic"]},
-                        "access_type": {"enum": ["Interactive", "Non-interactive"]},
-                    }
-                ),
-                "implementation": closed(
-                    {
-                        "preprocessing_and_hyperparameter_tuning": TEXT,
-                        "mechanisms": TEXT,
-                        "composition": TEXT,
-                        "post_processing": TEXT,
-                        "justification": OPTIONAL,
-                    }
-                ),
-                "administrative": closed(
-                    {
-                        "status": TEXT,
-                        "registry_authors": {"type": "array", "items": TEXT},
-                        "tier": {"enum": [1, 2, 3]},
-                        "evidence_sources": {"type": "object"},
-                    }
-                ),
-            }
-        )
-    }
+    deployment=closed(
+        basic=closed(
+            **dict.fromkeys(["name", "description"], TEXT),
+            **dict.fromkeys(["intended_use", "data_product_region", "data_product_sector"], LABEL),
+            data_product_type={"const": "Synthetic data"},
+            publication_date={"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+            data_curators=list_of(closed(data_curator_name=TEXT, data_curator_type=LABEL)),
+        ),
+        dp_variant=closed(
+            variant_name=one_of("Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP"),
+            data_domain=TEXT,
+            unprotected_quantities=TEXT,
+        ),
+        privacy_loss=closed(
+            **dict.fromkeys(["privacy_unit", "privacy_unit_details", "privacy_parameters_details"], TEXT),
+            privacy_parameters=closed(epsilon={"type": "number"}, delta={"type": "number"}),
+        ),
+        deployment_model=closed(
+            **dict.fromkeys(["trust_assumptions", "actors", "release_type_details"], TEXT),
+            model_name=one_of("Central", "Local", "Shuffle", "Federated"),
+            release_type=one_of("One release", "Many releases"),
+            data_source_type=one_of("Static", "Dynamic"),
+            access_type=one_of("Interactive", "Non-interactive"),
+        ),
+        implementation=closed(
+            **dict.fromkeys(["mechanisms", "composition", "post_processing"], TEXT),
+            preprocessing_and_hyperparameter_tuning=TEXT,
+            justification=LABEL,
+        ),
+        administrative=closed(
+            status=TEXT,
+            registry_authors=list_of(TEXT),
+            tier=one_of(1, 2, 3),
+            evidence_sources={"type": "object"},
+        ),
+    )
 )
 
 

@@ -4,6 +4,7 @@ The table nearest to the real rows is told by paid noisy counts, and what cannot
 """
 
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -19,6 +20,7 @@ from synth.release.card.choice import Charge
 from synth.report import chosen_release
 from synth.report.chosen_release import distances, questions, shared
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 SCHEMA = synth.Schema.parse(SMALL)
 
@@ -31,12 +33,9 @@ def made(tmp_path_factory):
     (place / "s.json").write_text(json.dumps(SMALL))
     asked = {"schema": SCHEMA, "delta": 1e-6, "dataset": "club", "ledger": place / "l.sqlite"}
     for name, epsilon, rows in (("a", 0.5, 400), ("b", 1.0, 400), ("c", 2.0, 3)):
-        synth.run(
-            place / "real.csv", epsilon=epsilon, method="independent", out=place / name, seed=1, num_rows=rows, **asked
-        )
+        run = {"epsilon": epsilon, "method": "independent", "seed": 1, "num_rows": rows}
+        synth.run(place / "real.csv", out=place / name, **run, **asked)
     synth.app_api.refit(place / "b", num_rows=50, seed=2, out=place / "b2")
-    from synth.pipeline.statistics import statistics
-
     counts = statistics(place / "real.csv", ask=["count:age*sex", "count:region"], epsilon=20.0, **asked)
     (place / "paid.json").write_text(json.dumps(counts.plain()))
     return place
@@ -45,8 +44,6 @@ def made(tmp_path_factory):
 @pytest.fixture
 def at(made, own_state):
     """The same, with a ledger and notes of the test's own."""
-    import shutil
-
     for name in ("", ".key", ".mark"):
         if (made / f"l.sqlite{name}").exists():
             shutil.copy(made / f"l.sqlite{name}", own_state / f"ledger.sqlite{name}")
@@ -243,17 +240,8 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
 
 
 def test_other_relations_do_not_add_up(at, tmp_path):
-    synth.run(
-        at / "real.csv",
-        epsilon=1.0,
-        method="independent",
-        out=tmp_path / "z",
-        num_rows=20,
-        schema=SCHEMA,
-        delta=1e-6,
-        dataset="club",
-        relation="zero_out",
-    )
+    usual = {"method": "independent", "num_rows": 20, "delta": 1e-6, "dataset": "club"}
+    ran(at / "real.csv", SCHEMA, out=tmp_path / "z", relation="zero_out", **usual)
     for others in (["a"], []):
         with pytest.raises(InputError, match="do not add up"):
             chosen_release.settle(tmp_path / "z", "all" if others else "releases", candidates=[at / b for b in others])

@@ -127,18 +127,8 @@ def test_the_command_writes_files_that_a_run_takes(command, cache, tmp_path):
     assert answer["rows"] > 20
     paths = answer["paths"]
     command.done(
-        "run",
-        paths["table"],
-        "--schema",
-        paths["schema"],
-        "--epsilon",
-        1,
-        "--out",
-        tmp_path / "r",
-        "--method",
-        "independent",
-        "--num-rows",
-        20,
+        f"run {paths['table']} --schema {paths['schema']} --epsilon 1 --out {tmp_path}/r --method "
+        "independent --num-rows 20"
     )
     assert synth.Schema.load(paths["schema"]).dataset == "acs-income-CO-2018"
 

@@ -106,16 +106,7 @@ def released(tmp_path_factory):
     }
     (place / "s.json").write_text(json.dumps(schema))
     frame.to_csv(place / "t.csv", index=False)
-    ran(
-        place / "t.csv",
-        synth.Schema.load(place / "s.json"),
-        epsilon=5.0,
-        method="independent",
-        out=place / "out",
-        ledger=place / "l.sqlite",
-        seed=1,
-        num_rows=60,
-    )
+    ran(place / "t.csv", place / "s.json", at=place, epsilon=5.0, method="independent", seed=1, num_rows=60)
     return place
 
 
@@ -125,7 +116,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
     assert all(line.startswith("'") for line in lines)
     card = json.loads((released / "out" / "card.json").read_text())
     assert card["csv_text"] == csv_injection.MARKED
-    make(released / "out", tmp_path / "r.zip", ledger=released / "l.sqlite")
+    make(released / "out", tmp_path / "r.zip", ledger=released / "ledger.sqlite")
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extractall(tmp_path / "r")
     table = pq.read_table(tmp_path / "r" / "synthetic.parquet")
@@ -137,7 +128,7 @@ def test_the_switch_leaves_text_as_it_is(command, released, tmp_path):
     command.done(f"run --from-release {released}/out --out {tmp_path}/raw --raw-text --seed 1")
     assert (tmp_path / "raw" / "synthetic.csv").read_text().startswith("=r,")
     assert json.loads((tmp_path / "raw" / "card.json").read_text())["csv_text"].startswith("raw")
-    make(tmp_path / "raw", tmp_path / "raw.zip", ledger=released / "l.sqlite")
+    make(tmp_path / "raw", tmp_path / "raw.zip", ledger=released / "ledger.sqlite")
     for flag, first in (("--raw-text", "=r"), (None, "'=r")):
         command("sample", released / "out", "--num-rows", 5, "--out", tmp_path / "s.csv", *([flag] if flag else []))
         assert (tmp_path / "s.csv").read_text().startswith(first)

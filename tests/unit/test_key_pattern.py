@@ -14,9 +14,10 @@ from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.schema import key_pattern
 from synth.schema.sdv_metadata import from_sdv, to_sdv
 from synth.sources.draft_schema import draft
+from tests.made import ID, a_key, a_schema, facts_of, number, several
 
 SOUND = ["P[0-9]{6}", r"[A-Z]{2}-\d{3}", "[A-Ca-c9]", "x[0-1]", "7_[0-9A-F]{2}/[ab]", "[0-9]{19}[A-Z]{12}"]
-FACTS = {"age": {"type": "integer", "min": 0, "max": 99}}
+FACTS = {"age": number(0, 99)}
 
 
 def bare(pattern: str) -> re.Pattern:
@@ -41,12 +42,12 @@ def test_every_number_has_its_own_key_in_the_stated_form(pattern):
 )
 def test_other_patterns_are_refused_with_the_rule(pattern):
     with pytest.raises(InputError, match="pattern"):
-        synth.Schema.parse({"columns": {"id": {"type": "identifier", "pattern": pattern}, **FACTS}})
+        a_schema(id={"type": "identifier", "pattern": pattern}, **FACTS)
 
 
 def test_a_pattern_is_of_identifiers():
     with pytest.raises(InputError, match="make the column an identifier"):
-        synth.Schema.parse({"columns": {"age": {**FACTS["age"], "pattern": "P[0-9]"}}})
+        a_schema(age={**FACTS["age"], "pattern": "P[0-9]"})
 
 
 def test_a_run_and_more_rows_write_keys_in_their_form(tmp_path):
@@ -68,30 +69,14 @@ class Trees:
     """Two patients; three stays of the second and one of the first; an act of each stay."""
 
     schema = synth.app_api.parse_related(
-        {
-            "tables": {
-                "patients": {"columns": {"pid": {"type": "identifier", "pattern": "P[0-9]{4}"}, **FACTS}},
-                "stays": {
-                    "columns": {
-                        "sid": {"type": "identifier", "pattern": "S[A-Z]{2}"},
-                        "patient": {"type": "identifier"},
-                        **FACTS,
-                    }
-                },
-                "acts": {"columns": {"stay": {"type": "identifier"}, "aid": {"type": "identifier"}, **FACTS}},
-            },
-            "keys": [
-                {"child": "stays", "columns": ["patient"], "parent": "patients", "parent_columns": ["pid"]}
-                | {"most_children": 3},
-                {
-                    "child": "acts",
-                    "columns": ["stay"],
-                    "parent": "stays",
-                    "parent_columns": ["sid"],
-                    "most_children": 1,
-                },
-            ],
-        }
+        several(
+            {"child": "stays", "columns": ["patient"], "parent": "patients", "parent_columns": ["pid"]}
+            | {"most_children": 3},
+            a_key("acts", "stays", "stay", 1, parent_columns="sid"),
+            patients=facts_of(pid={"type": "identifier", "pattern": "P[0-9]{4}"}, **FACTS),
+            stays=facts_of(sid={"type": "identifier", "pattern": "S[A-Z]{2}"}, patient=ID, **FACTS),
+            acts=facts_of(stay=ID, aid=ID, **FACTS),
+        )
     )
 
 

@@ -14,7 +14,7 @@ from synth.pipeline.learn_schema import fineness, grids, lacking
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from tests.conftest import SMALL, small_frame
-from tests.made import ID, facts_of, number, ran
+from tests.made import ID, a_key, facts_of, number, ran, several
 
 KINDS = {"target": "ill", "columns": {n: {"type": c["type"]} for n, c in SMALL["columns"].items()}}
 KINDS["columns"]["region"]["missing"] = ["?"]
@@ -160,14 +160,11 @@ def test_an_output_that_cannot_be_written_costs_nothing(command, small, tmp_path
 
 
 PATIENTS = 4000
-SCHEMA = {
-    "dataset": "clinic",
-    "tables": {
-        "patients": facts_of(pid=ID, sex={"type": "categorical"}),
-        "stays": facts_of(pid=ID, ward={"type": "categorical"}, day={"type": "datetime"}, nights={"type": "integer"}),
-    },
-    "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 12, "order": "day"}],
-}
+SCHEMA = several(
+    a_key("stays", "patients", "pid", 12, order="day"),
+    patients=facts_of(pid=ID, sex={"type": "categorical"}),
+    stays=facts_of(pid=ID, ward={"type": "categorical"}, day={"type": "datetime"}, nights={"type": "integer"}),
+) | {"dataset": "clinic"}
 FAST = {"delta": 1e-5, "method": "independent"}
 
 

@@ -94,16 +94,8 @@ def test_a_release_thirty_times_as_long_as_memory_is_told_written_and_read(tmp_p
 def released(folder, **options):
     """A run with a slice for each record of a table that is long beside the memory of these tests."""
     asked = {"method": "slicing", "relation": "zero_out", "options": {"groups": "records", **options}}
-    return ran(
-        small_frame(2000),
-        SMALL,
-        epsilon=4.0,
-        num_rows=200,
-        seed=1,
-        out=folder,
-        ledger=folder.parent / "ledger.sqlite",
-        **asked,
-    )
+    asked |= {"num_rows": 200, "seed": 1, "ledger": folder.parent / "ledger.sqlite"}
+    return ran(small_frame(2000), SMALL, epsilon=4.0, out=folder, **asked)
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "kl", "steps": "3"}])

@@ -8,28 +8,25 @@ import pytest
 import synth
 from synth.errors import InputError
 from synth.release import leaving
+from tests.made import ID, a_key, codes, facts_of, number, several
 
 pytestmark = pytest.mark.usefixtures("few_steps")
-KEY = {"type": "identifier"}
+KEY = ID
 BEDS = pd.DataFrame({"unit": ["a", "a", "b", "c"], "bed": ["1", "2", "1", "3"], "floor": ["0", "0", "1", "2"]})
 
 
 def plain(**changes):
     stays = {
         "pid": KEY,
-        "unit": {"type": "categorical", "categories": ["a", "b", "c"]},
-        "bed": {"type": "categorical", "categories": ["1", "2", "3"]},
-        "days": {"type": "integer", "min": 0, "max": 9},
+        "unit": codes("a", "b", "c"),
+        "bed": codes("1", "2", "3"),
+        "days": number(0, 9),
     }
-    facts = {
-        "dataset": "beds",
-        "tables": {
-            "patients": {"columns": {"pid": KEY, "sex": {"type": "categorical", "categories": ["f", "m"]}}},
-            "stays": {"columns": stays},
-        },
-        "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 3}],
-        "public": {"beds": {"key": ["unit", "bed"], "referred_by": ["stays.unit+bed"]}},
-    }
+    facts = several(
+        a_key("stays", "patients", "pid", 3),
+        patients=facts_of(pid=KEY, sex=codes("f", "m")),
+        stays={"columns": stays},
+    ) | {"dataset": "beds", "public": {"beds": {"key": ["unit", "bed"], "referred_by": ["stays.unit+bed"]}}}
     return {**facts, **changes}
 
 
@@ -108,10 +105,10 @@ def test_a_reference_that_cannot_hold_is_refused(facts, rule):
 
 def star(**more):
     facts = plain(public=None)
-    ward = {"columns": {"wid": KEY, "kind": {"type": "categorical", "categories": ["x", "y"]}}}
+    ward = facts_of(wid=KEY, kind=codes("x", "y"))
     stays = facts["tables"]["stays"]["columns"]
-    tables = {**facts["tables"], "wards": ward, "stays": {"columns": {**stays, "wid": KEY}}}
-    second = {"parent": "wards", "child": "stays", "columns": ["wid"], "most_children": 9}
+    tables = {**facts["tables"], "wards": ward, "stays": facts_of(**stays, wid=KEY)}
+    second = a_key("stays", "wards", "wid", 9)
     return {**facts, "tables": tables, "keys": [*facts["keys"], second], **more}
 
 
@@ -125,28 +122,24 @@ def test_a_star_of_private_tables_is_refused_with_both_keys_and_the_remedy():
 def test_a_diamond_is_refused_as_one():
     facts = star()
     facts["tables"]["wards"]["columns"]["pid"] = KEY
-    facts["keys"].append({"parent": "patients", "child": "wards", "columns": ["pid"], "most_children": 2})
+    facts["keys"].append(a_key("wards", "patients", "pid", 2))
     with pytest.raises(InputError, match=r"stays has several parents .* both lead to patients"):
         synth.app_api.parse_related(facts)
 
 
-WARD = {"type": "categorical", "categories": ["a", "b"]}
-LENGTH = {"type": "float", "min": 0, "max": 10, "decimals": 1}
+WARD = codes("a", "b")
+LENGTH = number(0, 10, decimals=1)
 DIALECT = {"delimiter": ";", "decimal": ","}
-FACTS = {
-    "dataset": "clinic",
-    "tables": {
-        "patients": {"dialect": DIALECT, "columns": {"pid": KEY, "sex": WARD}},
-        "stays": {"dialect": DIALECT, "columns": {"pid": KEY, "ward": WARD, "length": LENGTH}},
-    },
-    "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 2}],
-}
-ONE = {
+FACTS = several(
+    a_key("stays", "patients", "pid", 2),
+    patients=facts_of(pid=KEY, sex=WARD) | {"dialect": DIALECT},
+    stays=facts_of(pid=KEY, ward=WARD, length=LENGTH) | {"dialect": DIALECT},
+) | {"dataset": "clinic"}
+ONE = facts_of(pid=KEY, sex={**WARD, "of": "unit"}, length=LENGTH) | {
     "dataset": "stays",
     "dialect": DIALECT,
     "unit": "pid",
     "max_rows": 2,
-    "columns": {"pid": KEY, "sex": {**WARD, "of": "unit"}, "length": LENGTH},
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.related_names import guessed, shared, sure, tree
+from tests.made import a_key
 
 PEOPLE = 120
 
@@ -104,16 +105,7 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
     assert "answer with --most-children stays=N" in stderr
     result = drafted(out)
     assert list(result["tables"]) == ["patients", "stays"]
-    assert result["keys"] == [
-        {
-            "parent": "patients",
-            "child": "stays",
-            "columns": ["patient_id"],
-            "most_children": 3,
-            "order": "admitted",
-            "source": "unconfirmed",
-        }
-    ]
+    assert result["keys"] == [a_key("stays", "patients", "patient_id", 3, order="admitted", source="unconfirmed")]
     assert result["public"] == {
         "clinics": {"key": "clinic_id", "referred_by": ["patients.clinic_id"], "source": "declared"}
     }

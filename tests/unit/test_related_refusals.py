@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 import synth
-from tests.made import ID, codes, facts_of
+from tests.made import ID, a_key, codes, facts_of, several
 
 KEY = ID
 WARD = codes("a", "b")
-TWO = {
-    "dataset": "clinic",
-    "tables": {"patients": facts_of(pid=KEY, sex=WARD), "stays": facts_of(pid=KEY, ward=WARD)},
-    "keys": [{"parent": "patients", "child": "stays", "columns": ["pid"], "most_children": 2}],
-}
+TWO = several(
+    a_key("stays", "patients", "pid", 2), patients=facts_of(pid=KEY, sex=WARD), stays=facts_of(pid=KEY, ward=WARD)
+) | {"dataset": "clinic"}
 ONE = facts_of(pid=KEY, sex={**WARD, "of": "unit"}, ward=WARD) | {"dataset": "stays", "unit": "pid", "max_rows": 2}
 SAYS = r"related tables|several tables|one table whose rows stand alone|belong together|single table|persons keep"
 pytestmark = pytest.mark.xdist_group("related refusals")

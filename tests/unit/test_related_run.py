@@ -17,6 +17,7 @@ from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.sources.formats import files
 from tests.clinic import SCHEMA, clinic
+from tests.made import ran
 
 
 @pytest.fixture
@@ -151,28 +152,16 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     if ending != "frame":
         for name, table in tables.items():
             files.write(tmp_path / f"{name}{ending}", {n: pa.array(table[n], pa.string()) for n in table})
-    result = synth.run(
-        tables if ending == "frame" else tmp_path,
-        schema=synth.app_api.parse_related(SCHEMA),
-        epsilon=2.0,
-        delta=1e-5,
-        num_rows=30,
-    )
+    given = tables if ending == "frame" else tmp_path
+    result = ran(given, SCHEMA, epsilon=2.0, dataset="clinic", num_rows=30)
     holds(result.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
 @pytest.mark.usefixtures("few_steps")
 def test_a_replaced_root_costs_more_noise(tmp_path):
-    result = synth.run(
-        clinic(60),
-        schema=synth.app_api.parse_related(SCHEMA),
-        epsilon=1.0,
-        delta=1e-5,
-        relation="replace_one",
-        ledger=tmp_path / "ledger.sqlite",
-        num_rows=30,
-    )
+    asked = {"dataset": "clinic", "relation": "replace_one", "ledger": tmp_path / "ledger.sqlite"}
+    result = ran(clinic(60), SCHEMA, num_rows=30, **asked)
     assert {m["sensitivity"] for m in result.card["mechanisms"]} == {sqrt(2)}
     assert result.num_rows["patients"] == 30
     assert result.card["epsilon_derived"] <= 1.0

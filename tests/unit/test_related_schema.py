@@ -14,29 +14,18 @@ from synth.generators.core.related_model import DrawnTable
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema import dataset as datasets
 from synth.sources.related_tables import places
-from tests.made import ID, codes, dated, facts_of, number
+from tests.made import ID, a_key, codes, dated, facts_of, number, several
 from tests.unit.changed_facts import changed
 
 KEY = {"type": "identifier"}
 FLAG = {"type": "categorical", "categories": ["f", "m"]}
-PLAIN = {
-    "tables": {
-        "patients": {"columns": {"pid": KEY, "sex": FLAG}},
-        "stays": {"columns": {"sid": KEY, "patient": KEY, "days": {"type": "integer", "min": 0, "max": 9}}},
-        "acts": {"columns": {"sid": KEY, "code": FLAG}},
-    },
-    "keys": [
-        {
-            "parent": "patients",
-            "child": "stays",
-            "columns": ["patient"],
-            "parent_columns": ["pid"],
-            "most_children": 5,
-            "order": "days",
-        },
-        {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 3},
-    ],
-}
+PLAIN = several(
+    a_key("stays", "patients", "patient", 5, parent_columns="pid", order="days"),
+    a_key("acts", "stays", "sid", 3),
+    patients={"columns": {"pid": KEY, "sex": FLAG}},
+    stays={"columns": {"sid": KEY, "patient": KEY, "days": {"type": "integer", "min": 0, "max": 9}}},
+    acts={"columns": {"sid": KEY, "code": FLAG}},
+)
 
 
 def test_a_tree_is_read_and_written():
@@ -57,13 +46,7 @@ WRONG = {
         {
             "keys": [
                 *PLAIN["keys"],
-                {
-                    "parent": "patients",
-                    "child": "acts",
-                    "columns": ["sid"],
-                    "parent_columns": ["pid"],
-                    "most_children": 2,
-                },
+                a_key("acts", "patients", "sid", 2, parent_columns="pid"),
             ]
         },
         "acts has several parents",
@@ -85,7 +68,7 @@ WRONG = {
     "keys of other lengths": ({"keys__0__columns": ["patient", "sid"]}, "2 columns of stays and 1 of patients"),
     "a name that is a path": ({"tables": {**PLAIN["tables"], "../x": PLAIN["tables"]["acts"]}}, "letters, digits"),
     "more facts": ({"keys__0__share": 1}, "is no fact of related tables"),
-    "one table": ({"tables": {"patients": PLAIN["tables"]["patients"]}, "keys": []}, "two or more"),
+    "one table": (several(patients=PLAIN["tables"]["patients"]), "two or more"),
     "its own parent": ({"keys__1__parent": "acts"}, "its own parent"),
 }
 
@@ -122,21 +105,20 @@ def test_a_folder_has_one_file_for_each_table(tmp_path):
 RULES_KEY = ID
 REGION = codes("n", "s")
 DAY = dated("2020-01-01", "2020-12-31")
-RULES_PLAIN = {
+RULES_PLAIN = several(
+    a_key("orders", "accounts", "id", 4, order="day"),
+    accounts=facts_of(
+        id=RULES_KEY,
+        region=REGION,
+        opened=DAY,
+        closed={**DAY, "nullable": True},
+        orders=number(0, 9),
+        total=number(0, 400, decimals=1),
+    )
+    | {"constraints": [{"kind": "order", "low": "opened", "high": "closed"}]},
+    orders=facts_of(id=RULES_KEY, region=REGION, day=DAY, amount=number(0, 99.9, decimals=1, nullable=True)),
+) | {
     "dataset": "bank",
-    "tables": {
-        "accounts": facts_of(
-            id=RULES_KEY,
-            region=REGION,
-            opened=DAY,
-            closed={**DAY, "nullable": True},
-            orders=number(0, 9),
-            total=number(0, 400, decimals=1),
-        )
-        | {"constraints": [{"kind": "order", "low": "opened", "high": "closed"}]},
-        "orders": facts_of(id=RULES_KEY, region=REGION, day=DAY, amount=number(0, 99.9, decimals=1, nullable=True)),
-    },
-    "keys": [{"parent": "accounts", "child": "orders", "columns": ["id"], "most_children": 4, "order": "day"}],
     "constraints": [
         {"kind": "equal", "child": "orders.region", "parent": "accounts.region"},
         {"kind": "order", "low": "accounts.opened", "high": "orders.day"},

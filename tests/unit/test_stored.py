@@ -58,15 +58,8 @@ def test_the_ledger_tells_its_spends_and_is_charged_on(place):
     book = Ledger()
     assert [e.epsilon for e in book.entries("people") if e.kind == "spend"] == [2.0, 1.0, 0.5]
     assert [e.epsilon for e in book.entries("short") if e.kind == "spend"] == [3.0]
-    synth.run(
-        place / "people.csv",
-        schema=synth.Schema.load(place / "people.schema.json"),
-        epsilon=0.25,
-        delta=1e-5,
-        method="independent",
-        dataset="people",
-        num_rows=5,
-    )
+    asked = {"method": "independent", "dataset": "people", "num_rows": 5}
+    ran(place / "people.csv", place / "people.schema.json", epsilon=0.25, **asked)
     assert sum(e.epsilon for e in book.entries("people") if e.kind == "spend") == 3.75
 
 

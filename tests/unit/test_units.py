@@ -39,18 +39,8 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
     schema = synth.Schema.parse(SMALL)
     made = {}
     for most in (1, 3):
-        result = ran(
-            persons(),
-            schema,
-            method="independent",
-            dataset=f"d{most}",
-            relation=relation,
-            unit="id",
-            max_rows=most,
-            num_rows=20,
-            separate=True,
-        )
-        made[most] = result.card
+        asked = {"method": "independent", "dataset": f"d{most}", "num_rows": 20, "separate": True}
+        made[most] = ran(persons(), schema, relation=relation, unit="id", max_rows=most, **asked).card
     first = {most: card["mechanisms"][0] for most, card in made.items()}
     assert first[3]["sensitivity"] == pytest.approx(3 * first[1]["sensitivity"])
     assert first[3]["sigma"] == pytest.approx(3 * first[1]["sigma"])
