@@ -1,4 +1,4 @@
-"""Noise on sums of teachers' gradients and on weighted tables of related rows is what was paid for: no less, no more.
+"""Noise on teachers' gradients, on votes and on weighted tables of related rows is what was paid for: no less, no more.
 
 By the sum of squares of 20,000 draws: |z| below 4.9 is wrong once in 10^6. Of tables a false alarm comes twice in 10^8,
 and noise a tenth too small or too large is overlooked less than once in 10^12.
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth.mechanisms import linked, pulls
+from synth.mechanisms import linked, nearest, pulls
 from synth.privacy.noise import SystemNoise
-from synth.questions import Bins, Linked, Marginal, Pulls, Teachers
+from synth.questions import Bins, Linked, Marginal, Nearest, Pulls, Teachers
 from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
 from synth.questions.linked import grain, place
 from synth.sources.rows.forest import Branch, Forest
@@ -71,3 +71,30 @@ def test_the_deviation_is_as_stated(sigma, factor):
     square = float((noise**2).sum()) / (sigma**2 + grain(sigma) ** 2 / 12)
     within = RARE < stats.chi2.cdf(square, CELLS) < 1 - RARE
     assert within == (factor == 1.0)
+
+
+VOTES_BINS = (Bins.each("a", 50), Bins.each("b", 50))
+EVERY = np.stack(np.divmod(np.arange(2500), 50), axis=1)
+ROWS = {"a": np.arange(100) % 50, "b": np.arange(100) // 50}
+
+
+def votes_z_of(noise):
+    asked = Nearest(
+        purpose="n",
+        bins=VOTES_BINS,
+        candidates=EVERY,
+        sigma=30.0,
+        distances=tuple(1 - np.eye(50, dtype=np.int64) for _ in VOTES_BINS),
+    )
+    exact = nearest.votes(asked, ROWS)
+    z = np.concatenate([nearest.answer(asked, ROWS, noise).values - exact for _ in range(8)]) / 30.0
+    return z_of_squares(z)
+
+
+def test_votes_carry_the_stated_noise():
+    assert abs(votes_z_of(SystemNoise())) < 4.9
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.93, 1.07, 2.0])
+def test_wrong_noise_is_caught_of_votes(factor):
+    assert abs(votes_z_of(Scaled(factor))) > 4.9

@@ -1,5 +1,7 @@
 """What a table is for: lines of text, JSON, research plans; refusals before the spend; forecast and verdict by use."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from synth.pipeline.plan import _means_off
 from synth.pipeline.uses import tables_of, with_uses, workload
 from synth.questions import Bins, Marginal
 from synth.schema import uses
+from tests.conftest import small_frame
 
 COLUMNS = {
     "age": {"type": "integer", "min": 0, "max": 99},
@@ -182,3 +185,24 @@ def test_means_are_forecast_in_standard_deviations():
     middles = (np.arange(10) - 4.5) / np.arange(10).std()
     off = np.abs((counts * middles).sum(2) / counts.sum(2)).mean()
     assert _means_off([(Marginal(bins=bins, sigma=sigma), rows)], {"x"}) == pytest.approx(off, rel=0.05)
+
+
+def test_uses_go_from_the_command_line_into_the_reports(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_frame(3000).to_csv("t.csv", index=False)
+    assert command("schema", "init", "t.csv", "--out", "s.json", "--assume-public")[0] == 0
+    facts = json.loads((tmp_path / "s.json").read_text())
+    names = [n for n, c in facts["columns"].items() if c["type"] not in ("identifier", "omitted")][:3]
+    line = " by ".join(names)
+    asked = ("run", "t.csv", "--schema", "s.json", "--epsilon", "5", "--out", "out", "--num-rows", "500")
+    code, _, stderr = command(*asked, "--for", "nothing of this kind")
+    assert (code, "--for" in stderr, "is none that is understood" in stderr) == (2, True, True)
+    said, _ = command.done(*asked, "--for", line, "--json")
+    assert json.loads(said)["epsilon_spent"] == 5
+    stored = json.loads((tmp_path / "out" / "release.json").read_text())["schema"]
+    assert stored["uses"] == [{"weight": 1.0, "kind": "table", "columns": names}]
+    assert command("report", "out", "--publishable", "--out", "p.html")[0] == 0
+    assert f"named: {line}" in (tmp_path / "p.html").read_text()
+    assert command("run", "--from-release", "out", "--out", "again", "--num-rows", "100")[0] == 0
+    code, _, stderr = command("run", "--from-release", "out", "--out", "third", "--for", line)
+    assert (code, "asks nothing" in stderr) == (2, True)
