@@ -5,6 +5,7 @@ import time
 
 from synth import jobs
 from synth.errors import FUNCTION, OPTION
+from tests.made import binary, codes, facts_of, number
 
 CONTROLS = (
     "selectbox",
@@ -103,14 +104,11 @@ def all_helped(at) -> None:
             assert control.help or control.proto.help, (at.title[0].value, control.label)
 
 
-SCHEMA = {
-    "dataset": "club",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
-        "team": {"type": "boolean", "categories": ["a", "b"], "source": "public"},
-        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "source": "public"},
-    },
-}
+SCHEMA = facts_of(
+    age=number(0, 99, source="public"),
+    team=binary("a", "b", source="public"),
+    city=codes("Rome", "Oslo", "Bern", source="public"),
+) | {"dataset": "club"}
 
 
 def ended(at, seconds: float = 90):

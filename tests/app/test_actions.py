@@ -130,10 +130,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "spend": lambda: runs.start(w),
         "watch": lambda: access.job("watch", path),
         "cancel": lambda: runs.cancel(job),
-        "compare": lambda: each(
-            partial(comparison.make, job, place),
-            partial(whole.start, job, place),
-        ),
+        "compare": lambda: each(partial(comparison.make, job, place), partial(whole.start, job, place)),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
         "state_choice": lambda: releasing.state_choice(job, "before"),

@@ -144,12 +144,7 @@ def test_without_the_token_no_account_of_the_machine_is_answered(tmp_path):
         assert urllib.request.urlopen(f"{url}/_stcore/health").read() == b"ok"
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         upgrade |= {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
-        strangers = [
-            {},
-            {"Cookie": f"facsimile-{port}=guess"},
-            {"Cookie": f"facsimile-1={TOKEN}"},
-            {"Cookie": "=;[=;"},
-        ]
+        strangers = [{}, {"Cookie": f"facsimile-{port}=guess"}, {"Cookie": f"facsimile-1={TOKEN}"}, {"Cookie": "=;[=;"}]
         for headers in strangers:
             for method, path in (
                 ("GET", "/"),

@@ -8,19 +8,16 @@ import pytest
 import synth
 from app.session import charts, frame, words
 from app.table import facts
+from tests.made import ID, a_schema, codes, dated, facts_of, number
 
 SAMPLE = json.loads(frame.SAMPLE_SCHEMA.read_text()) if frame.SAMPLE_SCHEMA.exists() else {"columns": {}}
-PLAIN = {
-    "dataset": "d",
-    "positive": "x",
-    "columns": {
-        "n": {"type": "integer", "min": 1, "max": 4, "source": "unconfirmed"},
-        "f": {"type": "float", "min": 0.5, "max": 9.5, "decimals": 2, "missing": ["", "N, or so"]},
-        "c": {"type": "categorical", "categories": ["a", "b"], "nullable": True},
-        "d": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
-        "i": {"type": "identifier"},
-    },
-}
+PLAIN = facts_of(
+    n=number(1, 4, source="unconfirmed"),
+    f=number(0.5, 9.5, decimals=2, missing=["", "N, or so"]),
+    c=codes("a", "b", nullable=True),
+    d=dated("2020-01-01", "2020-12-31"),
+    i=ID,
+) | {"dataset": "d", "positive": "x"}
 
 
 def edited(changes: dict[str, dict], plain: dict = PLAIN) -> tuple[dict, list[str]]:
@@ -39,10 +36,10 @@ def test_an_untouched_grid_changes_nothing(plain):
 
 def test_bounds_are_read_as_numbers_and_other_text_is_left_to_be_refused():
     result, _ = edited({"n": {"min": "0", "max": "many"}, "f": {"max": "10.25"}})
-    assert result["columns"]["n"] == {"type": "integer", "min": 0, "max": "many", "source": "unconfirmed"}
+    assert result["columns"]["n"] == number(0, "many", source="unconfirmed")
     assert result["columns"]["f"]["max"] == 10.25
     with pytest.raises(synth.InputError, match="a number"):
-        synth.Schema.parse({"columns": {"n": result["columns"]["n"]}})
+        a_schema(n=result["columns"]["n"])
 
 
 def test_an_emptied_bound_is_left_out():
@@ -52,17 +49,13 @@ def test_an_emptied_bound_is_left_out():
 
 def test_whole_numbers_become_the_categories_they_span():
     result, _ = edited({"n": {"kind": "categorical"}})
-    assert result["columns"]["n"] == {
-        "type": "categorical",
-        "categories": ["1", "2", "3", "4"],
-        "source": "unconfirmed",
-    }
+    assert result["columns"]["n"] == codes("1", "2", "3", "4", source="unconfirmed")
 
 
 def test_a_category_made_a_number_keeps_no_category():
     result, _ = edited({"c": {"kind": "integer", "min": "0", "max": "5"}})
-    assert result["columns"]["c"] == {"type": "integer", "min": 0, "max": 5, "nullable": True}
-    synth.Schema.parse({"columns": {"c": result["columns"]["c"]}})
+    assert result["columns"]["c"] == number(0, 5, nullable=True)
+    a_schema(c=result["columns"]["c"])
 
 
 @pytest.mark.parametrize(
@@ -76,10 +69,10 @@ def test_a_step_is_kept_as_decimals_where_it_is_a_power_of_ten(step, expected):
 
 def test_missing_codes_are_a_list_and_an_empty_cell_is_one_of_them():
     result, _ = edited({"n": {"missing": "N, -9", "empty": True}})
-    column = synth.Schema.parse({"columns": {"n": result["columns"]["n"]}}).columns["n"]
+    column = a_schema(n=result["columns"]["n"]).columns["n"]
     assert column.missing_codes == ("", "N", "-9")
     result, _ = edited({"f": {"empty": False}})
-    assert synth.Schema.parse({"columns": {"f": result["columns"]["f"]}}).columns["f"].missing_codes == ("N, or so",)
+    assert a_schema(f=result["columns"]["f"]).columns["f"].missing_codes == ("N, or so",)
 
 
 def test_unticked_columns_are_left_out_and_kept_in_the_description():
@@ -89,7 +82,7 @@ def test_unticked_columns_are_left_out_and_kept_in_the_description():
 
 
 def test_confirming_touches_only_what_nobody_vouched_for():
-    result = facts.confirm({"columns": {"a": {"source": "unconfirmed"}, "b": {"source": "public"}}}, ["a", "b"])
+    result = facts.confirm(facts_of(a={"source": "unconfirmed"}, b={"source": "public"}), ["a", "b"])
     assert [c["source"] for c in result["columns"].values()] == ["declared", "public"]
 
 

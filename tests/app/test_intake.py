@@ -9,6 +9,7 @@ import pytest
 import synth
 from app.table import intake, stored
 from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload, uploader
+from tests.made import facts_of
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
@@ -91,22 +92,16 @@ def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
     metadata = {
         "METADATA_SPEC_VERSION": "V1",
         "tables": {
-            "people": {
-                "columns": {
-                    "age": {"sdtype": "numerical", "computer_representation": "Int64"},
-                    "team": {"sdtype": "categorical"},
-                    "city": {"sdtype": "id"},
-                }
-            }
+            "people": facts_of(
+                age={"sdtype": "numerical", "computer_representation": "Int64"},
+                team={"sdtype": "categorical"},
+                city={"sdtype": "id"},
+            )
         },
     }
     at = upload(start(), people, metadata)
     columns = plain(at)["columns"]
-    assert (columns["city"]["type"], columns["team"]["type"], columns["age"]["min"]) == (
-        "identifier",
-        "categorical",
-        0,
-    )
+    assert (columns["city"]["type"], columns["team"]["type"], columns["age"]["min"]) == ("identifier", "categorical", 0)
     assert "confirm_all" in keys(at)
 
 

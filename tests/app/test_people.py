@@ -24,9 +24,7 @@ from tests.app.browser import (
     signed_in,
     with_token,
 )
-from tests.app.browser import (
-    send as send_table,
-)
+from tests.app.browser import send as send_table
 from tests.app.ports import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

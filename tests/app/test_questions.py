@@ -16,6 +16,7 @@ from synth import app_api
 from synth.app_api import jobs, looks
 from synth.jobs.roles import Visitor
 from tests.app.elements import all_helped, downloads, keys, said
+from tests.made import codes, facts_of, number, ran
 
 pytestmark = pytest.mark.xdist_group("app")
 ANN, EVE, BOB, DORA, CARL = (f"{n}@example.org" for n in ("ann", "eve", "bob", "dora", "carl"))
@@ -30,13 +31,7 @@ epsilon_above = 0.5
 [datasets.club]
 max_epsilon = 4
 """
-SCHEMA = {
-    "dataset": "club",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
-        "team": {"type": "categorical", "categories": ["a", "b"], "source": "public"},
-    },
-}
+SCHEMA = facts_of(age=number(0, 99, source="public"), team=codes("a", "b", source="public")) | {"dataset": "club"}
 SECRET = "77"  # an age that one row alone has
 
 
@@ -54,9 +49,7 @@ def made(owner, name="club"):
     about = {"table": str(table), "label": "Anns rows", "dataset": name, "epsilon": 1.0, "delta": 1e-5}
     job = jobs.create(about | {"method": "independent", "relation": "add_remove", "owner": owner})
     out = job.path / "release"
-    synth.run(
-        table, schema=synth.Schema.parse(SCHEMA), epsilon=1, delta=1e-5, method="independent", out=out, dataset=name
-    )
+    ran(table, SCHEMA, method="independent", out=out, dataset=name)
     (job.path / "result.json").write_text(
         json.dumps({"paths": {"synthetic": str(out / "synthetic.csv"), "card": str(out / "card.json")}, "num_rows": 9})
     )
@@ -287,14 +280,7 @@ def test_a_reserve_is_kept_for_questions_and_they_have_no_more(run, signed, star
     answered(one())
     assert synth.Ledger().summary("club")[0].remaining_reserve == pytest.approx(0.0)
     with pytest.raises(synth.BudgetError, match="what the reserve for questions leaves"):
-        synth.run(
-            run.request()["table"],
-            schema=synth.Schema.parse(SCHEMA),
-            epsilon=2.8,
-            delta=1e-5,
-            method="independent",
-            dataset="club",
-        )
+        ran(run.request()["table"], SCHEMA, epsilon=2.8, method="independent", dataset="club")
     with pytest.raises(synth.UsageError, match="part of the cap"):
         synth.Ledger().set_policy("club", max_epsilon=4.0, reserve=5.0)
 

@@ -10,6 +10,7 @@ from app.result import export
 from app.session import frame, workers
 from app.session.state import view
 from tests.app.elements import SCHEMA, downloads, ended, keys, said, to_run, upload
+from tests.made import ID, codes, facts_of
 
 pytestmark = pytest.mark.xdist_group("app")
 FOLD = frame.fold  # as it is; the tests' panels stand open
@@ -78,12 +79,7 @@ def test_a_closed_panel_holds_nothing_until_it_is_opened(done, monkeypatch):
 
 
 VISITS = b"pid,ward\n" + b"".join(b"P%03d,%s\n" % (i % 80, b"abc"[i % 3 : i % 3 + 1]) for i in range(240))
-PERSONS = {
-    "dataset": "visits",
-    "unit": "pid",
-    "max_rows": 3,
-    "columns": {"pid": {"type": "identifier"}, "ward": {"type": "categorical", "categories": ["a", "b", "c"]}},
-}
+PERSONS = facts_of(pid=ID, ward=codes("a", "b", "c")) | {"dataset": "visits", "unit": "pid", "max_rows": 3}
 
 
 def test_a_person_with_several_rows_is_named_at_the_question_before_the_spend_and_at_release(start):

@@ -32,12 +32,7 @@ def test_there_are_twenty_with_pages_and_at_most_two_clicks():
     assert len({q for q, *_ in listed}) == 20
     assert all(q.endswith("?") and len(line) == 4 for line in listed for q in line[:1])
     assert all(len(clicks.split(", ")) <= 2 for _, _, clicks, _ in listed)
-    assert {page for _, page, *_ in listed} == {
-        "The table",
-        "Privacy and accuracy",
-        "The result",
-        "Ledger",
-    }
+    assert {page for _, page, *_ in listed} == {"The table", "Privacy and accuracy", "The result", "Ledger"}
 
 
 def answered(page, name: str) -> list[str]:

@@ -17,9 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("public only", "released answers only", "reads rows, under noise", "reads rows, exact")
 PRIVACY = re.compile(rf"Privacy: (?:{'|'.join(WORDS)})\b")
 WHOLE = ("mechanisms", "privacy", "privacy/accounting", "questions", "generators/base.py", "errors.py")
-ENTRIES = {
-    "pipeline/dry_run.py": ["dry_run"],
-}
+ENTRIES = {"pipeline/dry_run.py": ["dry_run"]}
 PROVED = [
     p
     for room in ("mechanisms", "privacy/accounting")

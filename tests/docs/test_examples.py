@@ -15,6 +15,7 @@ import synth
 from synth.cli import app
 from synth.jobs import roles
 from synth.sources import named_databases
+from tests.made import ID, number
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -104,7 +105,7 @@ def test_the_examples_of_schema_and_exchange_run(folder, command):
     done(command, of("sources.md", "schema export")[0], **names)
     done(command, plain, **{"S.json": "s3.json"})
     done(command, with_table, **{"S.json": "s4.json", "TABLE": "table.csv"})
-    kinds = {n: {"type": "categorical"} for n in ("A", "B", "C", "T", "SEX")} | {"D": {"type": "identifier"}}
+    kinds = {n: {"type": "categorical"} for n in ("A", "B", "C", "T", "SEX")} | {"D": ID}
     kinds |= {n: {"type": "omitted"} for n in ("region", "job", "AGEP", "RAC1P", "income")}
     (folder / "kinds.json").write_text(synth.Schema.parse({"columns": kinds}, complete=False).to_json())
     done(command, of("schema.md", "schema learn")[0], **{"TABLE": "table.csv", "S.json": "s5.json"})
@@ -112,9 +113,7 @@ def test_the_examples_of_schema_and_exchange_run(folder, command):
 
 def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
     schema = folder / "schema.json"
-    code, _, stderr = command(
-        "schema", "init", "table.csv", "--out", schema, "--identifier", "D", "--unit", "row", "--assume-public"
-    )
+    code, _, stderr = command(f"schema init table.csv --out {schema} --identifier D --unit row --assume-public")
     assert code == 0, stderr
     done(
         command,
@@ -153,10 +152,7 @@ def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
     whole, part, *columns = re.findall(r"```json\n(.*?)```", text, re.S)
     assert synth.Schema.parse(json.loads(whole)).target == "chronic_condition"
     dialect = json.loads("{" + part + "}")
-    assert (
-        synth.Schema.parse({**dialect, "columns": {"a": {"type": "integer", "min": 0, "max": 9}}}).dialect.decimal
-        == ","
-    )
+    assert synth.Schema.parse({**dialect, "columns": {"a": number(0, 9)}}).dialect.decimal == ","
     areas, public = (synth.Schema.parse({"columns": json.loads("{" + told + "}")}) for told in columns)
     assert areas.columns["PUMA"].within
     assert public.columns["age"].role == "public"

@@ -4,11 +4,10 @@ import numpy as np
 
 from synth.generators.base import PublicRows, Setting
 from synth.schema.table import Schema
+from tests.made import codes
 
 NAMES, SIZE = [f"c{i}" for i in range(6)], 5
-SCHEMA = Schema.parse(
-    {"columns": {n: {"type": "categorical", "categories": [f"v{j}" for j in range(SIZE)]} for n in NAMES}}
-)
+SCHEMA = Schema.parse({"columns": {n: codes(*[f"v{j}" for j in range(SIZE)]) for n in NAMES}})
 
 
 def drawn(num_rows: int, seed: int, *, shuffled: bool = False) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from synth.generators.core.columns import estimate_columns
 from synth.generators.core.planning import TABLES
 from synth.generators.core.tables import independence_targets, tables_of
 from synth.schema.table import Schema
+from tests.made import codes
 from tests.unit.generators.alike_columns import NAMES, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession
 
@@ -63,9 +64,7 @@ def skewed(num_rows: int, part: float) -> dict[str, np.ndarray]:
     return {n: np.where(rng.random(num_rows) < part, hidden, v) for n, v in zip(NAMES, own, strict=True)}
 
 
-SKEWED = Schema.parse(
-    {"columns": {n: {"type": "categorical", "categories": [f"v{j}" for j in range(30)]} for n in NAMES}}
-)
+SKEWED = Schema.parse({"columns": {n: codes(*[f"v{j}" for j in range(30)]) for n in NAMES}})
 
 
 @pytest.mark.parametrize(("mu", "part"), [(0.05, 0.75), (0.07, 0.6)])

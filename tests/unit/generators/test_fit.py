@@ -99,11 +99,7 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
     rough = [TableMatrix(rows=b.rows, cols=b.cols, y=b.y, precision=b.precision * 1e-3) for b in laid.blocks]
     calls = []
     fit_mixture(
-        replace(laid, blocks=rough),
-        Options(),
-        rng=np.random.default_rng(0),
-        device="cpu",
-        progress=calls.append,
+        replace(laid, blocks=rough), Options(), rng=np.random.default_rng(0), device="cpu", progress=calls.append
     )
     assert len(calls) <= 2
 

@@ -10,15 +10,14 @@ from synth.generators.core.columns import Histogram, _parts
 from synth.generators.core.mixture import axis
 from synth.generators.core.oneways import has_heaping, heaping_question
 from synth.schema.table import parse
+from tests.made import codes, facts_of, number
 
-STATE = Setting(
-    schema=parse({"columns": {"x": {"type": "categorical", "categories": ["a", "b"]}}}), mu=0.27, sensitivity=1.0
-)
+STATE = Setting(schema=parse(facts_of(x=codes("a", "b"))), mu=0.27, sensitivity=1.0)
 
 
 def _column(low: int = -100, high: int = 99_999):
-    about = {"type": "integer", "min": low, "max": high, "missing": ["?", "-"]}
-    return parse({"columns": {"x": about}}).columns["x"]
+    about = number(low, high, missing=["?", "-"])
+    return parse(facts_of(x=about)).columns["x"]
 
 
 def _flat(column, edges: list[int]) -> Histogram:
@@ -59,8 +58,8 @@ def test_rows_are_as_round_as_they_were_counted_and_bins_keep_their_mass():
 
 
 def test_without_wide_whole_numbers_nothing_is_asked():
-    about = {"type": "float", "min": 0, "max": 1, "decimals": 6}
-    assert not has_heaping(parse({"columns": {"x": about}}).columns["x"])
+    about = number(0, 1, decimals=6)
+    assert not has_heaping(parse(facts_of(x=about)).columns["x"])
     assert not has_heaping(_column(0, 500))
 
 

@@ -96,11 +96,7 @@ def test_margins_of_tables_sharpen_one_ways():
 
 def test_raking_meets_the_one_ways():
     rng = np.random.default_rng(0)
-    weights, probs, goal = (
-        rng.dirichlet(np.ones(20)),
-        rng.dirichlet(np.ones(8), 20),
-        rng.dirichlet(np.ones(8)),
-    )
+    weights, probs, goal = (rng.dirichlet(np.ones(20)), rng.dirichlet(np.ones(8), 20), rng.dirichlet(np.ones(8)))
     assert np.abs(weights @ rake(weights, probs, goal) - goal).max() < 1e-3
 
 

@@ -16,21 +16,14 @@ from synth.mechanisms import linked
 from synth.pipeline.rehearsal import made_up
 from synth.privacy.noise import SeededNoise
 from synth.schema import dataset as datasets
+from tests.made import ID, a_key, binary, codes, dated, facts_of, several
 
 MOST = 12
-TREE = {
-    "tables": {
-        "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-        "c": {
-            "columns": {
-                "id": {"type": "identifier"},
-                "y": {"type": "categorical", "categories": ["a", "b", "c"]},
-                "day": {"type": "datetime", "min": "2019-01-01", "max": "2020-12-31", "nullable": True},
-            }
-        },
-    },
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": MOST, "order": "day"}],
-}
+TREE = several(
+    a_key("c", "p", "id", MOST, order="day"),
+    p=facts_of(id=ID, x=binary("0", "1")),
+    c=facts_of(id=ID, y=codes("a", "b", "c"), day=dated("2019-01-01", "2020-12-31", nullable=True)),
+)
 
 
 def fitted(plain=TREE, roots=1000):
@@ -63,7 +56,7 @@ def drawn(model, roots, seed=0):
 def test_successive_rows_are_drawn_as_the_closed_form_has_them():
     """Tables of a column and itself in the next row, and half a history later; 60,000 roots, so within .005."""
     plain = {**TREE, "tables": {**TREE["tables"], "c": {"columns": dict(TREE["tables"]["c"]["columns"])}}}
-    plain["tables"]["c"]["columns"]["day"] = {"type": "identifier"}  # so that no time chooses among rows
+    plain["tables"]["c"]["columns"]["day"] = ID  # so that no time chooses among rows
     _, columns, estimates, model = fitted(plain)
     _, rows, parent = drawn(model, 60_000)
     y, number = rows["y"], np.bincount(parent, minlength=60_000)

@@ -9,6 +9,7 @@ from synth.cli.options import PARSERS
 from synth.generators import GENERATORS, TREES, Methods
 from synth.generators.method import Method, option, options_of, with_options
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,29 +58,12 @@ def test_a_text_without_a_value_is_refused():
 def test_an_unknown_option_spends_nothing(tmp_path):
     book = synth.Ledger(tmp_path / "ledger.sqlite")
     with pytest.raises(synth.UsageError, match="nonsense"):
-        synth.run(
-            small_frame(50),
-            schema=synth.Schema.parse(SMALL),
-            epsilon=1.0,
-            delta=1e-5,
-            dataset="d",
-            options={"nonsense": 1},
-            ledger=tmp_path / "ledger.sqlite",
-        )
+        ran(small_frame(50), SMALL, options={"nonsense": 1}, ledger=tmp_path / "ledger.sqlite")
     assert not [e for e in book.entries() if e.kind == "spend"]
 
 
 def test_a_refit_keeps_the_releases_options(tmp_path):
-    synth.run(
-        small_frame(200),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        dataset="d",
-        out=tmp_path / "one",
-        options={"oneway_share": 0.5},
-        num_rows=50,
-    )
+    ran(small_frame(200), SMALL, out=tmp_path / "one", options={"oneway_share": 0.5}, num_rows=50)
     from synth.release import folder
 
     assert folder.load_release(tmp_path / "one").options["oneway_share"] == 0.5

@@ -125,13 +125,7 @@ def test_groups_of_made_rows_have_sizes_of_poisson(size):
     """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
     made = mlp.network([2, 3], rng=np.random.default_rng(0))
     goal = training.SliceTarget(
-        values=None,
-        directions=None,
-        table=torch.eye(5),
-        sigma=1.0,
-        size=size,
-        rate=1.0,
-        rng=np.random.default_rng(1),
+        values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, rate=1.0, rng=np.random.default_rng(1)
     )
     sums = training.summed_rows(made, goal, 4000).detach().numpy()
     assert np.allclose(sums, sums.round(), atol=1e-4)

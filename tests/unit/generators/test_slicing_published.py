@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS, load_model
 from synth.generators.base import Fit
@@ -16,6 +15,7 @@ from synth.generators.papers import slice_training as training
 from synth.generators.papers.slice_training import divergence
 from synth.generators.papers.slicing import Slicing
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.generators.slicing_runs import measured
 
 BITS = np.array(list(product((0.0, 1.0), repeat=3)))
@@ -143,17 +143,7 @@ def test_theorem_1s_noise_is_more_and_is_charged_for_what_it_is():
 def test_a_run_draws_its_part_of_more_rows_than_a_rehearsal_makes_up():
     """The rehearsal answers as of 20,000 rows from 500 made-up ones, the run from its own: both in the same words."""
     options = {"loss": "kl", "rate": 0.25, "sample": "fixed", "steps": 1, "directions": "gaussian", "num_slices": 8}
-    result = synth.run(
-        small_frame(1200),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        relation="zero_out",
-        method="slicing",
-        dataset="d",
-        options=options,
-        seed=0,
-    )
+    result = ran(small_frame(1200), SMALL, relation="zero_out", method="slicing", options=options, seed=0)
     assert 0.99 < result.epsilon_derived <= 1.0
     assert result.num_rows == 1200
 

@@ -106,9 +106,7 @@ def test_a_group_that_noise_hides_has_the_whole_range_and_says_so():
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("estimates")
-    ran(
-        small_frame(400), SMALL, epsilon=5.0, out=place / "out", ledger=place / "l.sqlite", method="independent", seed=1
-    )
+    ran(small_frame(400), SMALL, at=place, epsilon=5.0, method="independent", seed=1)
     return place / "out"
 
 

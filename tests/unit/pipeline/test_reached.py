@@ -11,11 +11,10 @@ from synth.errors import UsageError
 from synth.pipeline import reached
 from tests.benchmark_modules import benchmark
 from tests.conftest import ROOT
+from tests.made import codes, number
 
-COLUMN = {"type": "categorical", "categories": ["a", "b", "c"]}
-SCHEMA = synth.Schema.parse(
-    {"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": {"type": "integer", "min": 0, "max": 99}}}
-)
+COLUMN = codes("a", "b", "c")
+SCHEMA = synth.Schema.parse({"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": number(0, 99)}})
 
 
 def test_the_packaged_constants_are_those_of_the_stored_runs():
@@ -52,10 +51,7 @@ def test_more_rows_and_more_epsilon_help_and_only_numbers_of_cells_enter():
         assert (np.diff(likely, axis=0) < 0).all()
         assert (np.diff(likely, axis=1) < 0).all()
     other = synth.Schema.parse(
-        {
-            "columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)}
-            | {"m": {"type": "integer", "min": -5, "max": 94}}
-        }
+        {"columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)} | {"m": number(-5, 94)}}
     )
     assert synth.app_api.expected(other, rows=2_000, **asked) == few
     assert few[1].beyond == f"7 columns, where 11 to {_most_columns()} were measured"

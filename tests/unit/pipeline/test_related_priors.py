@@ -11,18 +11,16 @@ from synth.errors import InputError, UsageError
 from synth.questions import PublicLinked
 from synth.release import folder, leaving
 from synth.release.card import verify
-from tests.made import facts_of, number
+from tests.made import a_key, facts_of, number, several
 
 LETTERS = {"type": "categorical", "categories": list("abcdef")}
 KEY = {"type": "identifier"}
 SCHEMA = synth.app_api.parse_related(
-    {
-        "tables": {
-            "homes": facts_of(id=KEY, area=LETTERS, kind=LETTERS),
-            "persons": facts_of(id=KEY, job=LETTERS, age=number(0, 99), sex=LETTERS),
-        },
-        "keys": [{"parent": "homes", "child": "persons", "columns": ["id"], "most_children": 3}],
-    }
+    several(
+        a_key("persons", "homes", "id", 3),
+        homes=facts_of(id=KEY, area=LETTERS, kind=LETTERS),
+        persons=facts_of(id=KEY, job=LETTERS, age=number(0, 99), sex=LETTERS),
+    )
 )
 WHY = "the office's file of 2024"
 FACTS = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-5}

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import synth
 from synth.errors import UsageError
 from synth.pipeline.series import changes, plan, standing_out
-from tests.made import a_schema, codes
+from tests.made import a_schema, codes, ran
 
 SCHEMA = a_schema(region=codes("n", "s", "w"), ill=codes("no", "yes"))
 
@@ -17,7 +16,7 @@ def wave(out, *, ill: float, seed: int, **options):
     rows = pd.DataFrame(
         {"region": rng.choice(["n", "s", "w"], 4000), "ill": np.where(rng.random(4000) < ill, "yes", "no")}
     )
-    synth.run(rows, schema=SCHEMA, epsilon=1.0, delta=1e-6, dataset="d", out=out, separate=True, **options)
+    ran(rows, SCHEMA, delta=1e-6, out=out, separate=True, **options)
     return out
 
 

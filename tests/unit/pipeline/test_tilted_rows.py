@@ -12,7 +12,7 @@ from synth.pipeline import multiple
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import Tilted, tilt, weights
 from tests.conftest import SMALL, Keyed, small_frame
-from tests.made import ran
+from tests.made import number, ran
 from tests.people import SCHEMA, counted, even_model, people
 
 COLUMNS = ("age", "sex", "ill")
@@ -80,11 +80,7 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
     """
     rng = np.random.default_rng(0)
     rows = small_frame(2000)[["age", "sex"]].assign(visits=rng.poisson(0.5, 2000))
-    facts = {
-        "dataset": "d",
-        "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
-        | {"visits": {"type": "integer", "min": 0, "max": 40}},
-    }
+    facts = {"dataset": "d", "columns": {n: SMALL["columns"][n] for n in ("age", "sex")} | {"visits": number(0, 40)}}
     ran(rows, facts, epsilon=0.1, out=tmp_path / "out", ledger=tmp_path / "l.sqlite", noise=Keyed(3), seed=2)
     code, stdout, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
     assert code == 0

@@ -5,22 +5,14 @@ import pandas as pd
 import pytest
 
 import synth
+from tests.made import ID, a_key, binary, codes, facts_of, several
 
-KEY = {"type": "identifier"}
-PLAIN = {
-    "dataset": "homes",
-    "tables": {
-        "homes": {"columns": {"home": KEY, "region": {"type": "categorical", "categories": ["n", "s"]}}},
-        "people": {
-            "columns": {
-                "home": KEY,
-                "sex": {"type": "boolean", "categories": ["f", "m"]},
-                "work": {"type": "categorical", "categories": ["no", "part", "full"]},
-            }
-        },
-    },
-    "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": 3}],
-}
+KEY = ID
+PLAIN = several(
+    a_key("people", "homes", "home", 3),
+    homes=facts_of(home=KEY, region=codes("n", "s")),
+    people=facts_of(home=KEY, sex=binary("f", "m"), work=codes("no", "part", "full")),
+) | {"dataset": "homes"}
 SCHEMA = synth.app_api.parse_related(PLAIN)
 
 

@@ -116,9 +116,7 @@ def test_no_text_is_tried_as_a_path_in_a_way_that_raises(text, tmp_path, command
         "schema": command("run", table, "--schema", text, "--epsilon", 1, "--out", out),
         "draft": command("schema", "init", text, "--out", tmp_path / "d.json"),
         "source": command("run", text, "--source", "duckdb", "--schema", schema, "--epsilon", 1, "--out", out),
-        "database": command(
-            "run", "t", "--source", f"sqlite:///{text}", "--schema", schema, "--epsilon", 1, "--out", out
-        ),
+        "database": command(f"run t --source sqlite:///{text} --schema {schema} --epsilon 1 --out {out}"),
     }
     for name, (code, _, err) in ends.items():
         assert code == (0 if name == "columns" and "," in text and "/" not in text else 2), (name, err[-300:])

@@ -16,16 +16,10 @@ from synth.privacy.noise import SeededNoise
 from synth.schema.table import parse
 from synth.sources import table_source
 from synth.sources.table_source import place_of
+from tests.made import codes, dated, facts_of, number
 
 ROWS = 2000
-FACTS = {
-    "columns": {
-        "n": {"type": "integer", "min": 0, "max": 9},
-        "x": {"type": "float", "decimals": 2, "min": 0, "max": 9},
-        "b": {"type": "categorical", "categories": ["u", "v"]},
-        "d": {"type": "datetime", "min": "2000-01-01", "max": "2001-01-01"},
-    }
-}
+FACTS = facts_of(n=number(0, 9), x=number(0, 9, decimals=2), b=codes("u", "v"), d=dated("2000-01-01", "2001-01-01"))
 
 
 def table() -> pa.Table:
@@ -82,7 +76,7 @@ def test_what_arrow_does_not_read_is_refused_however_long_the_table_is(tmp_path)
     for read in (place.check_form, place.read):
         with pytest.raises(InputError, match="damaged"):
             read(columns)
-    facts = parse({"columns": {**FACTS["columns"], "b": {"type": "categorical"}}}, complete=False)
+    facts = parse(facts_of(**FACTS["columns"], b={"type": "categorical"}), complete=False)
     with pytest.raises(InputError, match="damaged"):  # what is learnt is learnt from rows that Arrow reads
         synth.run(path, schema=facts, dataset="t", epsilon=1, delta=1e-5, method="independent", learn_share=0.5)
     assert not [e for e in Ledger().entries() if e.kind == "spend"]

@@ -24,10 +24,9 @@ from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_files, files
 from synth.sources.table_source import ParquetPlace, place_of
 from tests.engines import PASSWORD, fill, spark
+from tests.made import codes, facts_of, number
 
-SCHEMA = {
-    "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "categorical", "categories": ["x", "y"]}}
-}
+SCHEMA = facts_of(a=number(0, 9), b=codes("x", "y"))
 
 
 def rows(count: int) -> pa.Table:
@@ -76,21 +75,8 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     fill(cluster, "people", rows(800), {"a": "bigint", "b": "text"})
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     code, said, stderr = command(
-        "run",
-        "--source",
-        cluster.address,
-        "--table",
-        "people",
-        "--schema",
-        tmp_path / "schema.json",
-        "--epsilon",
-        "8",
-        "--method",
-        "independent",
-        "--out",
-        tmp_path / "out",
-        "--job",
-        tmp_path / "job",
+        f"run --source {cluster.address} --table people --schema {tmp_path}/schema.json --epsilon 8 "
+        f"--method independent --out {tmp_path}/out --job {tmp_path}/job"
     )
     assert code == 0, stderr
     line = next(e for e in Ledger().entries() if e.kind == "spend")

@@ -9,18 +9,16 @@ import pytest
 import synth
 from synth.pipeline.verified import Questions
 from synth.verified.plan import alike
-from tests.made import codes, facts_of, number
+from tests.made import a_key, codes, facts_of, number, several
 
 YES_NO = {"type": "categorical", "categories": ["no", "yes"], "source": "public"}
 KEY = {"type": "identifier"}
 MOST = 4
-FACTS = {
-    "tables": {
-        "homes": facts_of(id=KEY, area=codes("a", "b", source="public"), rooms=number(1, 9, source="public")),
-        "persons": facts_of(id=KEY, age=number(0, 99, source="public"), ill=YES_NO),
-    },
-    "keys": [{"parent": "homes", "child": "persons", "columns": ["id"], "most_children": MOST, "source": "public"}],
-}
+FACTS = several(
+    a_key("persons", "homes", "id", MOST, source="public"),
+    homes=facts_of(id=KEY, area=codes("a", "b", source="public"), rooms=number(1, 9, source="public")),
+    persons=facts_of(id=KEY, age=number(0, 99, source="public"), ill=YES_NO),
+)
 SCHEMA = synth.app_api.parse_related(FACTS)
 ASKED = [
     {"table": "persons", "kind": "count", "where": {"homes.area": "a"}},
