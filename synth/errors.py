@@ -6,7 +6,7 @@ columns, files, schema facts and options; never a value that stands only in the 
 A message speaks Python: an option is written `` `seed=3` ``, or `` `seed=` `` without a value, an option of a method
 `` `options.steps=400` ``, and a function `` `synth.draft` `` or `` `synth.draft(unit='row')` ``. Whoever shows it
 elsewhere spells both in its own way (``spelled``): the command line as ``--seed 3`` and ``synth schema init --unit
-row`` (``synth/cli/spelling.py``), the application as the labels of its fields and pages (``app/session/words.py``).
+row`` (``synth/cli/answer.py``), the application as the labels of its fields and pages (``app/session/words.py``).
 ``tests/laws/test_spelling.py`` holds that each option and function that a message names exists in Python, as a flag,
 and in the application where that can show it.
 """

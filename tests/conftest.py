@@ -175,8 +175,8 @@ def command(monkeypatch, capsys):
             code = left.code or 0
         reported = capsys.readouterr()
         shown = reported.err + ("" if "--json" in arguments else reported.out)
-        assert not OPTION.search(shown), "the command line writes options as flags (synth/cli/spelling.py)"
-        assert not FUNCTION.search(shown), "the command line writes functions as commands (synth/cli/spelling.py)"
+        assert not OPTION.search(shown), "the command line writes options as flags (synth/cli/answer.py)"
+        assert not FUNCTION.search(shown), "the command line writes functions as commands (synth/cli/answer.py)"
         return code, reported.out, reported.err
 
     def done(line: str, *more: object) -> tuple[str, str]:

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from synth.cli import audit, ledger, paid, paths, release, run, schema, series, spelling
-from synth.cli.answer import foreign, leave
-from synth.cli.guide import asked, guided
+from synth.cli import answer, audit, ledger, paid, release, run, schema, series
+from synth.cli.answer import asked, foreign, guided, leave
 from synth.cli.options import spelled_out
 from synth.errors import COMMITTED, SynthError
 
@@ -55,10 +54,10 @@ def app_command(
 @cache
 def commands() -> Any:
     """All commands, put together once in a process: it takes as long as the rest of a short one."""
-    return paths.guarded(get_command(app))
+    return answer.guarded(get_command(app))
 
 
-spelling.commands = commands
+answer.commands = commands
 
 
 def main() -> None:

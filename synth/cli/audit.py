@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import as_file, check_writable, write_text
+from synth.cli.answer import as_file, check_writable, spelled, write_text
 from synth.cli.options import Said, command
-from synth.cli.spelling import spelled
 from synth.errors import UsageError
 
 audit_app = typer.Typer(

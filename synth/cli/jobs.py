@@ -9,13 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.cli.answer import as_file, leave, write_text
-from synth.cli.spelling import spelled
+from synth.cli.answer import as_file, leave, spelled, write_text
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
 if TYPE_CHECKING:
     from synth.pipeline.prepare import Context
-    from synth.pipeline.request import RefitRequest, ReportRequest, RunRequest, VerifiedRequest
+    from synth.pipeline.request import RefitRequest, ReportRequest, RunRequest
     from synth.privacy.ledger.row_marks import Audience
 
 POLL = 0.3  # seconds between two looks whether somebody cancelled
@@ -97,14 +96,9 @@ def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any],
         approved_by=approved_by or request.approved_by,
         run=held.run,
     )
-    tasks: dict[type, Any] = {
-        stored.LearningRequest: _learn,
-        stored.StatisticsRequest: _statistics,
-        stored.VerifiedRequest: _answers,
-    }
-    if task := tasks.get(type(request)):
+    if isinstance(request, stored.LearningRequest | stored.StatisticsRequest | stored.VerifiedRequest):
         with reported(held.path, {}) as (report, _):
-            plain = task(request, held.path, Context(reporter=report, audience=audience(held.path)))
+            plain = _asked(request, held.path, Context(reporter=report, audience=audience(held.path)))
         return {"epsilon_spent": request.epsilon, "delta": request.delta, **plain}, None
     result, _ = run(request, held.path)
     return result.plain(), result.card
@@ -135,33 +129,26 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
         return carried_out(request.changed(run=jobs.Job(folder).run), facts, context), folder
 
 
-def _learn(request: "RunRequest", folder: Path, context: "Context") -> dict[str, Any]:
+def _asked(request: Any, folder: Path, context: "Context") -> dict[str, Any]:
+    """What a job other than a run pays for: facts to learn, statistics, or answers. What was written, and where."""
     from synth import jobs
-    from synth.pipeline.run import carry_out_learning
-    from synth.schema.dataset import load_any
-
-    result = carry_out_learning(request, load_any(str(request.schema_file), complete=False), context)
-    write_text(folder / jobs.LEARNT, result.to_json())
-    return {"paths": {"schema": str(folder / jobs.LEARNT)}}
-
-
-def _statistics(request: "RunRequest", folder: Path, context: "Context") -> dict[str, Any]:
-    from synth import jobs
-    from synth.pipeline.statistics import carry_out as carried_out
-    from synth.schema import table as schemas
-
-    result = carried_out(request, schemas.load(str(request.schema_file)), context).plain()
-    write_text(folder / jobs.COUNTS, as_file(result))
-    return {**result, "paths": {"statistics": str(folder / jobs.COUNTS)}}
-
-
-def _answers(request: "VerifiedRequest", folder: Path, context: "Context") -> dict[str, Any]:
-    from synth.pipeline.verified import Questions
+    from synth.pipeline import request as stored
+    from synth.pipeline import run, statistics, verified
     from synth.report import answer_page
     from synth.schema.dataset import load_any
+    from synth.schema.table import load
 
-    asked = Questions(request.release, request.questions)
-    answer = asked.carry_out(request, load_any(str(request.schema_file)), context).plain()
+    place = str(request.schema_file)
+    if isinstance(request, stored.LearningRequest):
+        learnt = run.carry_out_learning(request, load_any(place, complete=False), context)
+        write_text(folder / jobs.LEARNT, learnt.to_json())
+        return {"paths": {"schema": str(folder / jobs.LEARNT)}}
+    if isinstance(request, stored.StatisticsRequest):
+        counts = statistics.carry_out(request, load(place), context).plain()
+        write_text(folder / jobs.COUNTS, as_file(counts))
+        return {**counts, "paths": {"statistics": str(folder / jobs.COUNTS)}}
+    questions = verified.Questions(request.release, request.questions)
+    answer = questions.carry_out(request, load_any(place), context).plain()
     return {"paths": answer_page.write(answer, folder / answer_page.ANSWER)}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli.guide import helped
+from synth.cli.answer import helped
 from synth.cli.options import Said, command
 from synth.errors import InputError, UsageError
 
@@ -215,11 +215,10 @@ def ledger_backup(
     Keep the copy elsewhere, encrypted.
     """
     from synth.privacy.ledger import copies
-    from synth.privacy.ledger.copies import backup
 
-    lines = backup(copies.at(ledger), out)
-    words = f"{lines} lines copied to {out}, the key to {out}.key"
-    return {"lines": lines, "ledger": str(out), "key": f"{out}.key"}, [words]
+    lines = copies.backup(copies.at(ledger), out)
+    plain = {"lines": lines, "ledger": str(out), "key": f"{out}.key"}
+    return plain, [f"{lines} lines copied to {out}, the key to {out}.key"]
 
 
 @command(ledger_app, "ledger", name="restore")
@@ -233,9 +232,8 @@ def ledger_restore(
     Spends that the backup lacks are charged again as far as they are known.
     """
     from synth.privacy.ledger import copies
-    from synth.privacy.ledger.copies import restore
 
-    made = restore(copies.at(ledger), backup)
+    made = copies.restore(copies.at(ledger), backup)
     lines = [f"{made.lines} lines restored" + (f"; the damaged file is {made.aside}" if made.aside else "")]
     lines += [
         f"{name}: epsilon {epsilon:g}, delta {delta:g} charged for runs that the backup does not hold"
@@ -255,9 +253,8 @@ def ledger_import(
     Lines, hashes, key and notes stay as they are. The file takes no spend afterwards: no budget is there twice.
     """
     from synth.privacy.ledger import copies
-    from synth.privacy.ledger.copies import take_over
 
-    made = take_over(copies.at(ledger), old)
+    made = copies.take_over(copies.at(ledger), old)
     return asdict(made), [f"{made.lines} lines are on the server; the file takes no spend any more"]
 
 

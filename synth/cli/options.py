@@ -9,8 +9,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.models import ParameterInfo
 
-from synth.cli.answer import answer, names
-from synth.cli.spelling import FLAGS, NEGATED, spelled
+from synth.cli.answer import FLAGS, NEGATED, answer, names, spelled
 from synth.errors import SynthError, UsageError
 from synth.files.regular_files import is_file
 from synth.pipeline.request import RunRequest

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import write_text
-from synth.cli.guide import helped
+from synth.cli.answer import helped, write_text
 from synth.cli.options import CandidatesOpt, ChoiceOpt, LanguageOpt, PaidOpt, PapersOpt, ReleaseArg, Said, command
 from synth.errors import UsageError
 

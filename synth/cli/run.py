@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import names
+from synth.cli.answer import names, spelled
 from synth.cli.options import FIELDS, LanguageOpt, Said, SourceOpt, command, pairs
-from synth.cli.spelling import spelled
 from synth.errors import UsageError
 
 OWN = {"version", "table", "ask", "out", "actor", "run", "owner", "label"}  # fields that are no options of `synth run`

@@ -2,15 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli.answer import check_writable, names, tell, write_text
-from synth.cli.guide import helped
+from synth.cli.answer import check_writable, helped, names, tell, write_text
 from synth.cli.options import (
     Parse,
     Said,
@@ -51,33 +50,20 @@ def _within(most: int) -> Parse:
     return number
 
 
-def prefixes(text: str | None) -> dict[str, int]:
-    """What --group says: columns with the number of first characters that are kept. Errors: UsageError."""
-    form = f"COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters"
-    return pairs("--group", form, _within(MOST_PREFIX), last=True, again=True)(names(text))
+def _format(text: str) -> str:
+    from synth.schema.dialect import format_problem
 
-
-def _sound(fault_of: Callable[[str], str | None]) -> Parse:
-    """What takes a text that has no fault."""
-
-    def text(given: str) -> str:
-        if fault := fault_of(some(given)):
-            raise ValueError(fault)
-        return given
-
+    if fault := format_problem("datetime" if "y" in some(text) else "float", text):
+        raise ValueError(fault)
     return text
 
 
-def _form_fault(form: str) -> str | None:
-    from synth.schema.dialect import format_problem
-
-    return format_problem("datetime" if "y" in form else "float", form)
-
-
-def _key_fault(form: str) -> str | None:
+def _pattern(text: str) -> str:
     from synth.schema.key_pattern import problem
 
-    return problem(form)
+    if fault := problem(some(text)):
+        raise ValueError(fault)
+    return text
 
 
 def _book(file: str) -> Any:
@@ -86,11 +72,17 @@ def _book(file: str) -> Any:
     return load_codes(some(file))
 
 
+def prefixes(text: str | None) -> dict[str, int]:
+    """What --group says: columns with the number of first characters that are kept. Errors: UsageError."""
+    form = f"COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters"
+    return pairs("--group", form, _within(MOST_PREFIX), last=True, again=True)(names(text))
+
+
 MOST = f"CHILD=N once for each, N from 1 to {MOST_CHILDREN}"
 bounds = pairs("--most-children", MOST, _within(MOST_CHILDREN), last=True)
 code_books = pairs("--codes", "COL=FILE.csv, once for each column", _book)
-patterns = pairs("--pattern", "COLUMN=PATTERN, once for a column", _sound(_key_fault))
-formats_of = pairs("--format", "COL=FORMAT, once for each column", _sound(_form_fault), last=True)
+patterns = pairs("--pattern", "COLUMN=PATTERN, once for a column", _pattern)
+formats_of = pairs("--format", "COL=FORMAT, once for each column", _format, last=True)
 
 
 def _dialect(**given: str | None) -> dict[str, str | None]:
@@ -243,7 +235,8 @@ def vouch(
     """
     from synth.pipeline import schema_approval
 
-    named = [] if isinstance(assume_public, bool) else list(assume_public)
+    every = isinstance(assume_public, bool)
+    named: list[str] = [] if isinstance(assume_public, bool) else list(assume_public)
     for name in [] if "" in tables else [*named, *because]:
         table, _, column = name.partition(".")
         if table not in tables or column not in tables[table].columns:
@@ -251,43 +244,32 @@ def vouch(
     results = {}
     for name, schema in tables.items():
         of = f"{name}." if name else ""
+        own = list(_own(dict.fromkeys(named, ""), of))
         schema = schema_approval.explained(schema, _own(because, of))
-        own = assume_public if isinstance(assume_public, bool) else list(_own(dict.fromkeys(named, ""), of))
-        results[name] = schema if own is False else _marked(schema, own, of)
+        if assume_public is not False:
+            waiting, alone = schema.unconfirmed(), schema_approval.risky(schema)
+            given = [n for n in waiting if n not in alone or n in own]
+            held = {n: c for n, c in schema.columns.items() if n in given or n not in waiting}
+            schema_approval.check_alone(schema.model_copy(update={"columns": held}), True if every else own)
+            if given:
+                listed = "; ".join(f"{of}{n} ({', '.join(waiting[n])})" for n in given)
+                tell([f"taken as public on your word: {listed}"])
+            if schema.person is None and schema.unit_source == "unconfirmed":
+                tell(["taken on your word: each row is one person"])
+                schema = schema.model_copy(update={"unit_source": "declared"})
+            schema = schema.assume_public(given)
+        results[name] = schema
     remedy = "check each, then set its source, or pass --assume-public"
-    waiting = {t: s.unconfirmed() for t, s in results.items() if s.unconfirmed()}
-    if waiting and "" not in tables:
-        tell([f"unconfirmed facts in {', '.join(waiting)}: {remedy}"])
-    elif waiting:
-        every = len(waiting[""]) == len(results[""].columns)
-        tell([f"every fact is unconfirmed: {remedy}" if every else f"unconfirmed: {', '.join(waiting[''])}: {remedy}"])
+    if waits := {t: list(s.unconfirmed()) for t, s in results.items() if s.unconfirmed()}:
+        whole = "" in tables and len(waits[""]) == len(results[""].columns)
+        what = f"unconfirmed: {', '.join(waits[''])}" if "" in tables else f"unconfirmed facts in {', '.join(waits)}"
+        tell([f"{'every fact is unconfirmed' if whole else what}: {remedy}"])
     return results
 
 
 def _own(named: Mapping[str, str], of: str) -> dict[str, str]:
     """Of what is said of TABLE.COLUMN that of one table, by column; ``of``: TABLE., or nothing."""
     return {n.removeprefix(of): what for n, what in named.items() if n.startswith(of)}
-
-
-def _marked(schema: "Schema", assume_public: bool | Sequence[str], of: str) -> "Schema":
-    """The schema with facts marked public on the caller's word. Errors: InputError, UsageError."""
-    from synth.pipeline import schema_approval
-
-    waiting, named = schema.unconfirmed(), () if isinstance(assume_public, bool) else tuple(assume_public)
-    alone = schema_approval.risky(schema)
-    left = [n for n in waiting if n in alone and n not in named]
-    given = [n for n in waiting if n not in left]
-    retained = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
-    schema_approval.check_alone(
-        retained, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
-    )
-    if given:
-        listed = "; ".join(f"{of}{n} ({', '.join(waiting[n])})" for n in given)
-        tell([f"taken as public on your word: {listed}"])
-    if schema.person is None and schema.unit_source == "unconfirmed":
-        tell(["taken on your word: each row is one person"])
-        schema = schema.model_copy(update={"unit_source": "declared"})
-    return schema.assume_public(given)
 
 
 def formed(tables: "Mapping[str, Schema]", forms: Mapping[str, str]) -> "dict[str, Schema]":
@@ -364,10 +346,9 @@ def schema_export(
     if not sdv:
         raise UsageError("say in which form to write it: --sdv")
     facts = load_any(schema, complete=False)
-    if (tree := facts.tree) is not None:
-        plain, many = sdv_metadata.to_sdv_related(tree), f" of {len(tree.tables)} tables"
-    else:
-        plain, many = sdv_metadata.to_sdv(facts.tables[facts.root], table_name=table_name), ""
+    plain, many = sdv_metadata.to_sdv(facts, table_name=table_name), ""
+    if facts.several:
+        many = f" of {len(facts.tables)} tables"
     write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     return plain, [f"SDV metadata{many} written: {out}"]
 

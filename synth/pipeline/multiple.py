@@ -24,9 +24,9 @@ from synth.pipeline.sample import MOST_ROWS
 from synth.questions import CountsRelease
 from synth.release import folder, leaving
 from synth.schema import codec
+from synth.schema.codec import typed_frame
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
-from synth.schema.typed_frame import typed_frame
 
 if TYPE_CHECKING:
     import pandas as pd

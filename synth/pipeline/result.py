@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from synth.errors import UsageError
 from synth.release import folder
+from synth.schema.codec import typed_frame
 from synth.schema.dataset import ONE
 from synth.schema.table import Schema
-from synth.schema.typed_frame import typed_frame
 
 
 class Framed(ABC):

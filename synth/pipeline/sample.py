@@ -16,8 +16,8 @@ from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.totals import totals_of
 from synth.release import dialect_copy, folder, leaving
 from synth.schema import codec
+from synth.schema.codec import typed_frame
 from synth.schema.dataset import ONE
-from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
 
 MOST_ROWS = 10_000_000  # made unasked: at tiny epsilon the noisy total can be anything

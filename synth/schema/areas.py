@@ -170,13 +170,16 @@ def _own_problems(name: str, column: Column, columns: Mapping[str, Column]) -> I
         if not one.categories:
             yield f"{called} has no categories yet, and a tree of areas is a public fact; list them"
             return
-    chain = _chain(name, columns)
-    if chain is None or len(chain) > MOST_LEVELS:
-        yield (
-            "it comes back to itself; say of one of the columns that it lies within no other"
-            if chain is None
-            else f"more than {MOST_LEVELS} levels; leave some out"
-        )
+    chain: list[str] = [name]
+    at: Column | None = column
+    while at is not None and at.within is not None and len(chain) <= MOST_LEVELS:
+        if at.within.column in chain:
+            yield "it comes back to itself; say of one of the columns that it lies within no other"
+            return
+        chain.append(at.within.column)
+        at = columns.get(chain[-1])
+    if len(chain) > MOST_LEVELS:
+        yield f"more than {MOST_LEVELS} levels; leave some out"
         return
     for fact in ("of", "role"):
         if getattr(column, fact) != getattr(parent, fact):
@@ -187,16 +190,6 @@ def _own_problems(name: str, column: Column, columns: Mapping[str, Column]) -> I
             f"or list what is unknown as an area of {name}"
         )
     yield from _area_problems(name, column, parent)
-
-
-def _chain(name: str, columns: Mapping[str, Column]) -> list[str] | None:
-    """The column and those it lies within, upwards; None where it comes back to itself."""
-    chain = [name]
-    while (column := columns.get(chain[-1])) is not None and column.within is not None:
-        if column.within.column in chain:
-            return None
-        chain.append(column.within.column)
-    return chain
 
 
 def _area_problems(name: str, column: Column, parent: Column) -> Iterator[str]:
@@ -210,35 +203,24 @@ def _area_problems(name: str, column: Column, parent: Column) -> Iterator[str]:
         if twice := repeated(map(canonical, listed)):
             yield f"{twice!r} of {above_it} is listed twice; put its areas into one list"
             return
-        strange = [a for inside in listed.values() for a in inside if canonical(a) not in areas]
-        if strange:
+        if strange := [a for inside in listed.values() for a in inside if canonical(a) not in areas]:
             yield f"{strange[0]!r} is no category of {name}; correct it, or add it there"
             return
     owners = _owners(column, parent)
-    for area in areas:
-        if len(owners[area]) != 1:
-            yield _fault_of(area, [upper[i] for i in owners[area]], name, above_it, begins=listed is None)
-            return
+    for area in (a for a in areas if len(owners[a]) != 1):
+        named = " and ".join(repr(upper[i]) for i in owners[area])
+        if listed is None:
+            form = f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
+            which = named or "no category"
+            yield f"{area!r} begins with {which} of {above_it}; say which areas lie in which, as {form}"
+        elif named:
+            yield f"{area!r} lies in {named} of {above_it}, and an area lies in one; keep it under one"
+        else:
+            yield f"{area!r} of {name} lies in none of {above_it}; list it under one"
+        return
     held = {i for o in owners.values() for i in o}
     if empty := [a for i, a in enumerate(upper) if i not in held]:
         yield f"no area of {name} lies within {empty[0]!r}; list one, or take it out of the categories of {above_it}"
-
-
-def _fault_of(area: str, owners: list[str], name: str, above_it: str, *, begins: bool) -> str:
-    if not owners:
-        return (
-            f"{area!r} begins with no category of {above_it}; say which areas lie in which, as "
-            f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
-            if begins
-            else f"{area!r} of {name} lies in none of {above_it}; list it under one"
-        )
-    named = " and ".join(repr(o) for o in owners)
-    return (
-        f"{area!r} begins with {named} of {above_it}; say which areas lie in which, as "
-        f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
-        if begins
-        else f"{area!r} lies in {named} of {above_it}, and an area lies in one; keep it under one"
-    )
 
 
 def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:
@@ -248,19 +230,17 @@ def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:
     """
     out = {}
     for name, levels in trees(schema.columns).items():
-        path = [
-            *((level.column, level.of) for level in reversed(levels)),
-            (name, np.arange(schema.columns[name].cells)),
-        ]
+        lowest = schema.columns[name]
+        path = [*((level.column, level.of) for level in reversed(levels)), (name, np.arange(lowest.cells))]
+        texts = [schema.columns[n].labels or schema.columns[n].categories or () for n, _ in path]
         made: list[tuple[int, str]] = []
         before = [-1] * len(path)
         order = np.lexsort([of for _, of in reversed(path)])
-        for at in order[order < schema.columns[name].size].tolist():
-            for depth, (column, of) in enumerate(path):
-                if of[at] != before[depth]:
-                    known = schema.columns[column]
-                    made.append((depth, (known.labels or known.categories or ())[of[at]]))
-                    before[depth:] = [int(of[at])] + [-1] * (len(path) - depth - 1)
+        for at in order[order < lowest.size].tolist():
+            places = [int(of[at]) for _, of in path]
+            first = next((d for d, (a, b) in enumerate(zip(places, before, strict=True)) if a != b), len(path))
+            made += [(depth, texts[depth][places[depth]]) for depth in range(first, len(path))]
+            before = places
         out[name] = made
     return out
 

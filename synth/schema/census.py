@@ -7,7 +7,6 @@ arXiv 2108.04884), and stay in a cache folder, so that a second call needs no ne
 import io
 import shutil
 import zipfile
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,16 +45,17 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     The target is 0 or 1, as folktables defines it. Errors: UsageError for an unknown task, state or year, or without
     the extra [fetch]; InputError when a file is neither in the cache nor to be had.
     """
-    folktables, states = _library()
+    need("fetching public tables", "fetch", "folktables")
+    import folktables
+    from folktables.load_acs import _STATE_CODES, state_list
+
     if task not in TASKS:
         raise UsageError(f"task {task!r} is unknown; {meant(task, TASKS)}")
-    if state not in states:
+    if state not in state_list:
         raise UsageError(f"`state={state}`: must be a state's two letters, such as CA, or PR")
     if year < FIRST_YEAR:
         raise UsageError(f"`year={year}`: machine-readable code books begin with {FIRST_YEAR}")
     if folder is not None:
-        from folktables.load_acs import _STATE_CODES
-
         bring(folder, cache, state=state, code=_STATE_CODES[state], year=year)
     source = folktables.ACSDataSource(survey_year=year, horizon="1-Year", survey="person", root_dir=str(cache))
     rows = _file(lambda: source.get_data(states=[state], download=True), f"the {year} person file of {state}", cache)
@@ -68,15 +68,6 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
             "renamed some after 2018: choose `year=2018` or 2017"
         )
     return _made(task, state, year, problem, rows, book)
-
-
-def _library() -> tuple[Any, Sequence[str]]:
-    """folktables, and the states it knows. Errors: UsageError when it is not installed."""
-    need("fetching public tables", "fetch", "folktables")
-    import folktables
-    from folktables.load_acs import state_list
-
-    return folktables, state_list
 
 
 def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
@@ -121,42 +112,21 @@ def _texts(values: pd.Series) -> pd.Series:
 def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
     """A column's facts from the code book. Area codes, and whether cells can be empty, are the publisher's rows'."""
     lines = book[(book[0] == "VAL") & (book[1] == name)]
-    described = _label(name, book)
+    facts: dict[str, Any] = {"source": "public", "description": _label(name, book)}
+    empty = bool(values.isna().any())
     if name in AREAS:
-        areas = [t for t in dict.fromkeys(_texts(values.sort_values())) if t]
-        return Column(
-            type="categorical",
-            categories=tuple(areas),
-            nullable=bool(values.isna().any()),
-            source="public",
-            description=described,
-        )
+        areas = tuple(t for t in dict.fromkeys(_texts(values.sort_values())) if t)
+        return Column(type="categorical", categories=areas, nullable=empty, **facts)
     if lines.empty:
         raise InputError(f"the code book does not explain column {name}; choose another `year=`")
     low, high = (pd.to_numeric(lines[i], errors="coerce") for i in (4, 5))
-    nullable = bool(low.isna().any()) or bool(values.isna().any())
-    ranges = lines[(low != high) & low.notna() & high.notna()]
-    if str(lines.iloc[0][2]) == "N" or len(ranges):
-        first, last = int(np.nanmin(low)), int(np.nanmax(high))
-        return Column(type="integer", min=first, max=last, nullable=nullable, source="public", description=described)
-    codes = [f"{v:.0f}" for v in low.dropna()]
-    labels = [str(t).strip() for t in lines[6][low.notna()]]
-    return Column(
-        type="categorical",
-        categories=tuple(dict.fromkeys(codes)),
-        labels=_aligned(codes, labels),
-        nullable=nullable,
-        source="public",
-        description=described,
-    )
-
-
-def _aligned(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """One label for each distinct code, the first."""
-    first: dict[str, str] = {}
-    for code, label in zip(codes, labels, strict=True):
-        first.setdefault(code, label)
-    return tuple(first.values())
+    facts["nullable"] = bool(low.isna().any()) or empty
+    if str(lines.iloc[0][2]) == "N" or ((low != high) & low.notna() & high.notna()).any():
+        return Column(type="integer", min=int(np.nanmin(low)), max=int(np.nanmax(high)), **facts)
+    labels: dict[str, str] = {}
+    for code, label in zip(low[low.notna()], lines[6][low.notna()], strict=True):
+        labels.setdefault(f"{code:.0f}", str(label).strip())
+    return Column(type="categorical", categories=tuple(labels), labels=tuple(labels.values()), **facts)
 
 
 def _label(name: str, book: pd.DataFrame) -> str:
@@ -178,48 +148,28 @@ def bring(folder: str | Path, cache: str | Path, *, state: str, code: str, year:
     source, place = Path(folder), Path(cache) / str(year) / "1-Year"
     if not source.is_dir():
         raise UsageError(f"`folder={source.name}`: is no folder; name the one that holds the Census Bureau's files")
-    person, packed = f"psam_p{code}.csv", f"csv_p{state.lower()}.zip"
-    names = (BOOK.format(year=year), "definition.csv")
+
+    def find(*names: str) -> Path | None:
+        there = (p for n in names for p in (source / n, source / str(year) / "1-Year" / n))
+        return next((p for p in there if p.is_file()), None)
+
+    person, packed, named = f"psam_p{code}.csv", f"csv_p{state.lower()}.zip", BOOK.format(year=year)
+    rows, archive, book = find(person), find(packed), find(named, "definition.csv")
+    if rows is None and archive is None:
+        raise InputError(f"`folder={source.name}`: holds neither {packed} nor {person}, the {year} persons of {state}")
+    if book is None:
+        raise InputError(f"`folder={source.name}`: lacks the code book {named}")
     try:
         place.mkdir(parents=True, exist_ok=True)
-        if not (_copied(source, year, (person,), place / person) or _unpacked(source, year, packed, place / person)):
-            raise InputError(
-                f"`folder={source.name}`: holds neither {packed} nor {person}, the {year} persons of {state}"
-            )
-        if not _copied(source, year, names, place / "definition.csv"):
-            raise InputError(f"`folder={source.name}`: lacks the code book {names[0]}")
+        for found, to in ((rows, place / person), (book, place / "definition.csv")):
+            if found is not None and found.resolve() != to.resolve():
+                shutil.copyfile(found, to)
+        if rows is None:
+            with zipfile.ZipFile(str(archive)) as unpacked, unpacked.open(person) as read:
+                (place / person).write_bytes(read.read())
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise InputError(f"`folder={source.name}`: a file cannot be read or kept ({type(error).__name__})") from None
-    _check_year(place / person, year)
-
-
-def _find(source: Path, year: int, names: tuple[str, ...]) -> Path | None:
-    """The first of these files in the folder, or where folktables would keep it under it."""
-    places = [p / n for n in names for p in (source, source / str(year) / "1-Year")]
-    return next((p for p in places if p.is_file()), None)
-
-
-def _copied(source: Path, year: int, names: tuple[str, ...], to: Path) -> bool:
-    result = _find(source, year, names)
-    if result is not None and result.resolve() != to.resolve():
-        shutil.copyfile(result, to)
-    return result is not None
-
-
-def _unpacked(source: Path, year: int, packed: str, to: Path) -> bool:
-    result = _find(source, year, (packed,))
-    if result is None:
-        return False
-    with zipfile.ZipFile(result) as archive, archive.open(to.name) as read, to.open("wb") as write:
-        shutil.copyfileobj(read, write)
-    return True
-
-
-def _check_year(person: Path, year: int) -> None:
-    """The file's name says no year; its serial numbers begin with one. Errors: InputError."""
-    with person.open(encoding="utf-8", errors="replace") as lines:
-        names = next(lines, "").strip().replace('"', "").split(",")
-        first = next(lines, "").strip().replace('"', "").split(",")
-    serial = dict(zip(names, first, strict=False)).get("SERIALNO", "")
-    if serial[:4] != str(year):
-        raise InputError(f"{person.name}: its serial numbers are not of {year}; choose another `year=` or file")
+    with (place / person).open(encoding="utf-8", errors="replace") as lines:  # its name says no year; its serials do
+        names, first = (next(lines, "").strip().replace('"', "").split(",") for _ in range(2))
+    if dict(zip(names, first, strict=False)).get("SERIALNO", "")[:4] != str(year):
+        raise InputError(f"{person}: its serial numbers are not of {year}; choose another `year=` or file")

@@ -3,8 +3,8 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
@@ -12,8 +12,7 @@ from synth.schema.sdv_metadata import Exchanged
 from synth.schema.table import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
 
 
-@dataclass(frozen=True, kw_only=True)
-class CodeBook:
+class CodeBook(NamedTuple):
     """Every value a column can take, in the file's order, each with its label."""
 
     values: tuple[str, ...]
@@ -27,22 +26,17 @@ def load_codes(path: str | Path) -> CodeBook:
     Errors: InputError naming the line and the rule.
     """
     try:
-        with io.StringIO(regular_files.text(path, encoding="utf-8-sig"), newline="") as file:
-            reader = csv.reader(file, strict=True)
-            lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
+        reader = csv.reader(io.StringIO(regular_files.text(path, encoding="utf-8-sig"), newline=""), strict=True)
+        lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
     except OSError as error:
         raise InputError(f"code book {path}: {error.strerror or 'cannot be read'}; check the name") from None
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"code book {path}: not a UTF-8 CSV file; save it as UTF-8 CSV with commas") from None
     if not lines or [cell.lower() for cell in lines[0][1][:2]] != ["value", "label"]:
         raise InputError(f"code book {path}: its first line must be the header value,label")
-    return _book(lines[1:], path)
-
-
-def _book(lines: Sequence[tuple[int, list[str]]], path: str | Path) -> CodeBook:
     labels: dict[str, str] = {}
-    seen = set()
-    for number, (value, *rest) in lines:
+    seen = set[str]()
+    for number, (value, *rest) in lines[1:]:
         if not value:
             raise InputError(f"code book {path}: line {number} has no value; empty cells are declared by `nullable`")
         if canonical(value) in seen:
@@ -51,7 +45,7 @@ def _book(lines: Sequence[tuple[int, list[str]]], path: str | Path) -> CodeBook:
         labels[value] = rest[0] if rest and rest[0] else value
     if not labels:
         raise InputError(f"code book {path}: it has a header and no codes; at least one is needed")
-    return CodeBook(values=tuple(labels), labels=tuple(labels.values()))
+    return CodeBook(tuple(labels), tuple(labels.values()))
 
 
 def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[str] = ()) -> Exchanged:
@@ -84,7 +78,7 @@ def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[s
         description=old.description,
     )
     changed = schema.model_copy(update={"columns": {**schema.columns, name: column}})
-    return Exchanged(schema=parse(changed.model_dump(exclude_none=True), complete=False), notes=notes)
+    return Exchanged(parse(changed.model_dump(exclude_none=True), complete=False), notes)
 
 
 def with_books(schema: Schema, books: Mapping[str, CodeBook], *, missing: Sequence[str] = ()) -> Exchanged:
@@ -93,4 +87,4 @@ def with_books(schema: Schema, books: Mapping[str, CodeBook], *, missing: Sequen
     for name, book in books.items():
         result = with_codes(schema, name, book, missing=missing)
         schema, notes = result.schema, notes + result.notes
-    return Exchanged(schema=schema, notes=notes)
+    return Exchanged(schema, notes)

@@ -8,7 +8,7 @@ cells are for the steward alone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 from synth.schema import cells, coarsening, csv_injection, key_pattern
 from synth.schema.intervals import Intervals
 from synth.schema.table import CATEGORICAL, NUMERIC, Column, Schema, canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
 MOST_PLACES = 2**24
@@ -235,6 +238,23 @@ def _digits(column: Column) -> int:
 def typed(texts: Mapping[str, pa.Array], schema: Schema) -> dict[str, pa.Array]:
     """The same columns with numbers and dates as such, for Parquet; a missing code of theirs is null."""
     return {n: _typed(schema.columns[n], a) for n, a in texts.items()}
+
+
+def typed_frame(texts: Mapping[str, pa.Array], schema: Schema) -> "pd.DataFrame":
+    """A frame of columns that ``decode`` made: numbers as numbers, dates as dates, a missing code as missing.
+
+    Privacy: released answers only: it derives from what was decoded.
+    """
+    import pandas as pd
+
+    frame = {}
+    for name, column in typed(texts, schema).items():
+        codes = schema.columns[name].missing_codes
+        if codes and not schema.columns[name].is_numeric:  # numbers and dates have none left
+            known = pa.array(sorted({*codes, *map(canonical, codes)}), type=column.type)
+            column = pc.if_else(pc.is_in(column, value_set=known), None, column)
+        frame[name] = column.to_pandas()
+    return pd.DataFrame(frame)
 
 
 def _typed(column: Column, texts: pa.Array) -> pa.Array:

@@ -113,6 +113,11 @@ class Column(BaseModel):
         return self.type in NUMERIC or self.type == "datetime"
 
     @property
+    def orders(self) -> bool:
+        """Whether rows may be ordered by it: a number, a date, an ordinal, or an identifier of rising numbers."""
+        return self.is_numeric or self.type in ("ordinal", "identifier")
+
+    @property
     def missing_codes(self) -> tuple[str, ...]:
         """The texts that stand for a missing value; empty when the column is never missing."""
         if self.missing:

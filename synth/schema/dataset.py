@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from synth.errors import InputError, UsageError
 from synth.schema import histories
 from synth.schema import uses as uses_of
-from synth.schema.column import CATEGORICAL, UNREAD, Column, repeated
+from synth.schema.column import CATEGORICAL, NUMERIC, UNREAD, Column, repeated
 from synth.schema.constraints import NUMBER, Across, Constraint, Order, columns_of, ends, placed
 from synth.schema.names import FILE_NAME, canonical
 from synth.schema.table import (
@@ -450,33 +450,23 @@ def _key_problems(schema: Tables, key: Key) -> Iterator[str]:
         yield f"{about}: a table cannot be its own parent"
     if len(key.referred) != len(key.columns):
         yield f"{about}: it names {len(key.columns)} columns of {key.child} and {len(key.referred)} of {key.parent}"
-    for table, columns in ((key.child, key.columns), (key.parent, key.referred)):
+    own, above = schema.tables[key.child].columns, schema.tables[key.parent].columns
+    for table, columns, there in ((key.child, key.columns, own), (key.parent, key.referred, above)):
         for name in columns:
-            column = schema.tables[table].columns.get(name)
-            if column is None:
+            if name not in there:
                 yield f"{about}: {name!r} is not among the columns of {table}"
-            elif column.type != "identifier":
-                yield f"{about}: {table}.{name} is of type {column.type}; a key's columns are identifiers"
+            elif there[name].type != "identifier":
+                yield f"{about}: {table}.{name} is of type {there[name].type}; a key's columns are identifiers"
         if twice := repeated(columns):
             yield f"{about}: it names {table}.{twice} twice"
-    yield from _pattern_problems(schema, key, about)
-    yield from _order_problems(schema, key, about)
-
-
-def _pattern_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
-    for own, theirs in zip(key.columns, key.referred, strict=False):
-        child, parent = (schema.tables[t].columns.get(n) for t, n in ((key.child, own), (key.parent, theirs)))
-        if child and parent and child.pattern not in (None, parent.pattern):
-            yield f"{about}: {key.child}.{own} holds the keys of {key.parent}; state the pattern there alone"
-
-
-def _order_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
+    for name, theirs in zip(key.columns, key.referred, strict=False):
+        if name in own and theirs in above and own[name].pattern not in (None, above[theirs].pattern):
+            yield f"{about}: {key.child}.{name} holds the keys of {key.parent}; state the pattern there alone"
     if key.order is None:
         return
-    column = schema.tables[key.child].columns.get(key.order)
-    if column is None:
+    if key.order not in own:
         yield f"{about}: order {key.order!r} is not among the columns of {key.child}"
-    elif not (column.is_numeric or column.type in ("ordinal", "identifier")) or key.order in key.columns:
+    elif key.order in key.columns or not own[key.order].orders:
         yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
 
 
@@ -559,57 +549,40 @@ def _across_problems(schema: Tables) -> Iterator[str]:
 
 
 def _broken(schema: Tables, rule: Across) -> Iterator[str]:
-    names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
-    for name in names:
+    one, other = ends(rule)
+    facts: dict[str, Column] = {}
+    for name in (one,) if rule.kind == "count" else (one, other):
         table, column = placed(name)
         if table not in schema.tables or column not in schema.tables[table].measured():
             yield f"{name} is not a measured column; write TABLE.COLUMN"
             return
-    writes = placed(rule_writes(schema, rule))
-    if schema.tables[writes[0]].columns[writes[1]].within is not None:
-        yield f"{'.'.join(writes)} lies within other areas, and is not changed after these follow from it"
+        facts[name] = schema.tables[table].columns[column]
+    if facts[writes := rule_writes(schema, rule)].within is not None:
+        yield f"{writes} lies within other areas, and is not changed after these follow from it"
         return
-    if rule.kind == "count" and rule.child not in {k.child for k in schema.keys_below(placed(rule.parent)[0])}:
-        yield f"{rule.child} is no table of children of {placed(rule.parent)[0]}"
-        return
-    yield from _kinds(schema, rule)
-
-
-def _kinds(schema: Tables, rule: Across) -> Iterator[str]:
-    one, other = ends(rule)
+    a, upper = facts[one], placed(one)[0]
     if rule.kind == "count":
-        if _column(schema, one).type != "integer":
+        if other not in {k.child for k in schema.keys_below(upper)}:
+            yield f"{other} is no table of children of {upper}"
+        elif a.type != "integer":
             yield f"{one} must be an integer, to hold a number of children"
         return
-    upper, lower = placed(one)[0], placed(other)[0]
+    b, lower = facts[other], placed(other)[0]
     if rule.kind == "order" and upper not in schema.upwards(lower):
         upper, lower = lower, upper
     if upper == lower or upper not in schema.upwards(lower):
         yield f"{upper} does not stand above {lower}; a rule is between a table and one below it"
         return
-    a, b = _column(schema, one), _column(schema, other)
-    if rule.kind == "equal" and _positions(a) != _positions(b):
+    if rule.kind == "equal" and any(getattr(a, fact) != getattr(b, fact) for fact in POSITIONS):
         yield f"{one} and {other} must have the same type, categories or bounds, and missing codes"
     if rule.kind == "total":
         if upper != schema.upwards(lower)[1]:
             yield f"{upper} is not the parent of {lower}; a total is of a parent's own children"
-        if not (a.type in ("integer", "float") and b.type in ("integer", "float")):
+        if not {a.type, b.type} <= {*NUMERIC}:
             yield f"{one} and {other} must be numbers"
-    if rule.kind == "order" and not (
-        a.is_numeric and b.is_numeric and (a.type == "datetime") == (b.type == "datetime")
-    ):
+    dates = {a.type == "datetime", b.type == "datetime"}
+    if rule.kind == "order" and not (a.is_numeric and b.is_numeric and len(dates) == 1):
         yield f"{one} and {other} must be two numbers or two dates"
-
-
-def _column(schema: Tables, name: str) -> Column:
-    table, column = placed(name)
-    return schema.tables[table].columns[column]
-
-
-def _positions(column: Column) -> dict[str, object]:
-    """What decides a column's positions."""
-    reported = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
-    return {n: getattr(column, n) for n in reported}
 
 
 def rule_writes(schema: Tables, rule: Across) -> str:

@@ -25,6 +25,7 @@ from synth.schema.constraints import (
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
 
+MOST_LISTED = 100_000  # values of a column in one combination
 ROUNDS = 3  # of mending, where that of one rule breaks another
 Columns = Mapping[str, Column]
 
@@ -42,11 +43,18 @@ class Redraw(Protocol):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A rule in positions. ``broken`` says which rows break it; ``repair`` draws them again in place."""
+    """A rule in positions. ``broken`` says which rows break it; ``mend`` draws those rows again in place."""
 
     rule: Constraint | Within
     broken: Callable[[Mapping[str, np.ndarray]], np.ndarray]
-    repair: Callable[[dict[str, np.ndarray], Redraw], None]
+    mend: Callable[[dict[str, np.ndarray], np.ndarray, Redraw], None]
+    whole: bool = False  # whether it writes its column of all rows, which may be absent
+
+    def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        """Mends what is broken, in place."""
+        at = np.flatnonzero(self.broken(rows)) if not self.whole else np.arange(0)
+        if self.whole or len(at):
+            self.mend(rows, at, redraw)
 
 
 class Rules:
@@ -115,50 +123,49 @@ def _impossible(rule: Impossible, columns: Columns) -> Compiled:
     last = list(rule.rows)[-1]
     instead = never[last].other(columns[last].cells)
 
-    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
-        at = np.flatnonzero(_all_hold(never, rows))
-        if len(at) and instead.size:
+    def mend(rows: dict[str, np.ndarray], at: np.ndarray, redraw: Redraw) -> None:
+        if instead.size:
             rows[last][at] = redraw(last, at, allowed=instead)
 
-    return Compiled(rule, lambda rows: _all_hold(never, rows), repair)
+    return Compiled(rule, lambda rows: _all_hold(never, rows), mend)
 
 
 def _missing(rule: Missing, columns: Columns) -> Compiled:
-    when = _conditions(rule.when, columns)
-    valid, count = columns[rule.column].size, columns[rule.column].cells
+    when, column = _conditions(rule.when, columns), rule.column
+    valid, count = columns[column].size, columns[column].cells
     codes, values = Intervals.of([(valid, count)]), Intervals.of([(0, valid)])
 
-    def wrong(rows: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        holds, absent = _all_hold(when, rows), rows[rule.column] >= valid
-        return holds & ~absent, ~holds & absent & rule.only
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        holds, absent = _all_hold(when, rows), rows[column] >= valid
+        return (holds & ~absent) | (~holds & absent & rule.only)
 
-    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
-        for which, allowed in zip(wrong(rows), (codes, values), strict=True):
-            at = np.flatnonzero(which)
-            if len(at) and allowed.size:
-                rows[rule.column][at] = redraw(rule.column, at, allowed=allowed)
+    def mend(rows: dict[str, np.ndarray], at: np.ndarray, redraw: Redraw) -> None:
+        absent = rows[column][at] >= valid
+        for some, allowed in ((at[~absent], codes), (at[absent], values)):
+            if len(some) and allowed.size:
+                rows[column][some] = redraw(column, some, allowed=allowed)
 
-    return Compiled(rule, lambda rows: np.logical_or(*wrong(rows)), repair)
+    return Compiled(rule, broken, mend)
 
 
 def _order(rule: Order, columns: Columns) -> Compiled:
-    low_valid, high_valid = columns[rule.low].size, columns[rule.high].size
-    shift, values = _shift(columns, rule), Intervals.of([(0, high_valid)])
-
-    def least(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        return rows[rule.low] + shift
+    a, b = columns[rule.low], columns[rule.high]
+    if not (a.is_numeric and b.is_numeric and a.step == b.step):
+        raise ValueError(f"{rule.low} and {rule.high} must be numbers or dates of one resolution")
+    steps = Fraction(a.bounds[0] - b.bounds[0]) / Fraction(a.step)
+    if steps.denominator != 1:
+        raise ValueError(f"{rule.low} and {rule.high} must lie on one grid: their min must differ by whole steps")
+    shift, values = int(steps), Intervals.of([(0, b.size)])
 
     def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        both = (rows[rule.low] < low_valid) & (rows[rule.high] < high_valid)
-        return both & (rows[rule.high] < least(rows))
+        both = (rows[rule.low] < a.size) & (rows[rule.high] < b.size)
+        return both & (rows[rule.high] < rows[rule.low] + shift)
 
-    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
-        at = np.flatnonzero(broken(rows))
-        if len(at) == 0:
-            return
-        rows[rule.high][at] = redraw(rule.high, at, allowed=values, least=np.minimum(least(rows)[at], high_valid - 1))
+    def mend(rows: dict[str, np.ndarray], at: np.ndarray, redraw: Redraw) -> None:
+        least = np.minimum((rows[rule.low] + shift)[at], b.size - 1)
+        rows[rule.high][at] = redraw(rule.high, at, allowed=values, least=least)
 
-    return Compiled(rule, broken, repair)
+    return Compiled(rule, broken, mend)
 
 
 def _function(rule: Function, columns: Columns) -> Compiled:
@@ -179,20 +186,27 @@ def _function(rule: Function, columns: Columns) -> Compiled:
         must = value(rows)
         return (must >= 0) & (rows[rule.column] != must) if rule.column in rows else must >= 0
 
-    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
+    def mend(rows: dict[str, np.ndarray], _: np.ndarray, __: Redraw) -> None:
         must = value(rows)
         rows[rule.column] = must if other >= 0 else np.where(must >= 0, must, rows[rule.column])
 
-    return Compiled(rule, broken, repair)
+    return Compiled(rule, broken, mend, whole=True)
 
 
 def _fixed(rule: Fixed, columns: Columns) -> Compiled:
     """Combinations as one number each; where the leading columns allow some last value, only that is drawn again."""
-    sizes = [columns[c].cells for c in rule.columns]
-    pairs = [zip(rule.columns, line, strict=True) for line in rule.combinations]
-    allowed = np.unique(np.concatenate([_codes([_few(columns, c, v) for c, v in p], sizes) for p in pairs]))
-    leads, lasts = allowed // sizes[-1], allowed % sizes[-1]
-    last = rule.columns[-1]
+    sizes, last = [columns[c].cells for c in rule.columns], rule.columns[-1]
+    lines = []
+    for combination in rule.combinations:
+        one = np.zeros(1, dtype=np.int64)
+        for column, condition, size in zip(rule.columns, combination, sizes, strict=True):
+            allowed = _places(columns, column, condition)
+            if allowed.size > MOST_LISTED:
+                raise ValueError(f"more than {MOST_LISTED:,} values in one combination; give a narrower range")
+            one = (one[:, None] * size + allowed.listed()[None, :]).ravel()
+        lines.append(one)
+    codes = np.unique(np.concatenate(lines))
+    leads, lasts = codes // sizes[-1], codes % sizes[-1]
 
     def code(rows: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.ndarray:
         out = np.zeros(len(rows[last]), dtype=np.int64)
@@ -200,14 +214,8 @@ def _fixed(rule: Fixed, columns: Columns) -> Compiled:
             out = out * size + rows[column]
         return out
 
-    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        return ~np.isin(code(rows, rule.columns), allowed)
-
-    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def mend(rows: dict[str, np.ndarray], wrong: np.ndarray, redraw: Redraw) -> None:
         """By leading combination: those that no line names take a named one first, drawn evenly over the rows."""
-        wrong = np.flatnonzero(broken(rows))
-        if len(wrong) == 0:
-            return
         lead = code(rows, rule.columns[:-1])[wrong]
         lost = ~np.isin(lead, leads)
         lead[lost] = np.resize(leads, int(lost.sum()))
@@ -219,7 +227,20 @@ def _fixed(rule: Fixed, columns: Columns) -> Compiled:
             at = wrong[lead == one]
             rows[last][at] = redraw(last, at, allowed=Intervals.of((p, p + 1) for p in lasts[leads == one].tolist()))
 
-    return Compiled(rule, broken, repair)
+    return Compiled(rule, lambda rows: ~np.isin(code(rows, rule.columns), codes), mend)
+
+
+def _within(rule: Within, columns: Columns) -> Compiled:
+    of, child, parent = areas.parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        must = of[rows[child]]
+        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
+
+    def mend(rows: dict[str, np.ndarray], _: np.ndarray, __: Redraw) -> None:
+        rows[parent] = of[rows[child]]
+
+    return Compiled(rule, broken, mend, whole=True)
 
 
 def _one(columns: Columns, column: str, value: str) -> int:
@@ -230,51 +251,12 @@ def _one(columns: Columns, column: str, value: str) -> int:
     return int(result.starts[0])
 
 
-def _few(columns: Columns, column: str, condition: str) -> np.ndarray:
-    """Positions that can be listed one by one. Errors: ValueError."""
-    result = _places(columns, column, condition)
-    if result.size > 100_000:
-        raise ValueError("more than 100,000 values in one combination; give a narrower range")
-    return result.listed()
-
-
-def _codes(parts: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
-    out = np.zeros(1, dtype=np.int64)
-    for places, size in zip(parts, sizes, strict=True):
-        out = (out[:, None] * size + places[None, :]).ravel()
-    return out
-
-
-def _within(rule: Within, columns: Columns) -> Compiled:
-    of, child, parent = areas.parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
-
-    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        must = of[rows[child]]
-        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
-
-    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
-        rows[parent] = of[rows[child]]
-
-    return Compiled(rule, broken, repair)
-
-
 def _places(columns: Columns, column: str, condition: str) -> Intervals:
     """Positions that a condition allows. Errors: ValueError."""
     try:
         return codec.allowed(columns[column], condition)
     except ValueError as error:
         raise ValueError(f"{column}={condition}: {error}") from None
-
-
-def _shift(columns: Columns, rule: Order) -> int:
-    """Distance of the two columns' grids, which must have one step and meet. Errors: ValueError."""
-    a, b = columns[rule.low], columns[rule.high]
-    if not (a.is_numeric and b.is_numeric and a.step == b.step):
-        raise ValueError(f"{rule.low} and {rule.high} must be numbers or dates of one resolution")
-    steps = Fraction(a.bounds[0] - b.bounds[0]) / Fraction(a.step)
-    if steps.denominator != 1:
-        raise ValueError(f"{rule.low} and {rule.high} must lie on one grid: their min must differ by whole steps")
-    return int(steps)
 
 
 MAKE: dict[type, Callable[..., Compiled]] = {

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import InputError
+from synth.lazy import Lazy, sparse
 from synth.schema import areas, codec
 from synth.schema.column import Column
 from synth.schema.constraints import columns_of
@@ -20,6 +21,7 @@ from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
 from synth.schema.totals import Totals
 
+csgraph = Lazy("scipy.sparse.csgraph")
 MOST_CELLS = 200_000  # of one table of totals, those that no line names among them
 MOST_JOINT = 2_000_000  # combinations of positions that are looked at one by one
 MOST_ROWS = 5_000_000  # of a synthetic table that agrees with totals: it is adjusted as a whole, in memory
@@ -125,15 +127,12 @@ def compiled(totals: Sequence[Totals], columns: Mapping[str, Column]) -> list[To
 
 
 def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> TotalsTable:
-    named = f"totals {number} ({one.name})"
-    base = one.rounded or 1
-    parts = []
+    named, base, parts = f"totals {number} ({one.name})", one.rounded or 1, []
     for at, name in enumerate(one.columns):
         column = columns[name]
         if (column.min is None or column.max is None) if column.is_numeric else not column.categories:
             raise InputError(f"{named}: the values of {name} are still to be learnt; state them in the schema")
-        conditions = list(dict.fromkeys(line[at].strip() for line in one.counts))
-        parts.append(_parts(named, name, columns, conditions))
+        parts.append(_parts(named, name, columns, list(dict.fromkeys(line[at].strip() for line in one.counts))))
     shape = tuple(p.size for p in parts)
     if prod(shape) > MOST_CELLS:
         raise InputError(f"{named}: it has {prod(shape):,} cells, at most {MOST_CELLS:,} are read; make it coarser")
@@ -141,19 +140,18 @@ def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> Totals
     places = [{n: i for i, n in enumerate(p.names)} for p in parts]
     for line in one.counts:
         cell = tuple(place[text.strip()] for place, text in zip(places, line[:-1], strict=True))
+        words = ", ".join(f"{c}={v.strip()}" for c, v in zip(one.columns, line, strict=False))
         if counts[cell] >= 0:
-            raise InputError(f"{named}: {_words(one.columns, line)} is counted twice; keep one line")
+            raise InputError(f"{named}: {words} is counted twice; keep one line")
         counts[cell] = int(line[-1])
         if counts[cell] % base:
             raise InputError(
-                f"{named}: {int(line[-1]):,} of {_words(one.columns, line)} is no multiple of {base}, to which the "
-                "counts are said to be rounded; correct one of both"
+                f"{named}: {int(line[-1]):,} of {words} is no multiple of {base}, to which the counts are said to be "
+                "rounded; correct one of both"
             )
     if one.unlisted == "zero":
         counts = np.maximum(counts, 0)
-    half = base // 2
-    low = np.maximum(counts - half, 0)
-    high = np.where(counts < 0, MOST_ROWS, counts + half)
+    low, high = np.maximum(counts - base // 2, 0), np.where(counts < 0, MOST_ROWS, counts + base // 2)
     made = TotalsTable(number=number, parts=tuple(parts), low=low, high=high, counts=counts, base=base)
     if one.unlisted is None and not made.is_whole:
         missing = np.flatnonzero(counts.ravel() < 0)
@@ -164,71 +162,49 @@ def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> Totals
     return made
 
 
-def _words(columns: Sequence[str], line: Sequence[str]) -> str:
-    return ", ".join(f"{c}={v.strip()}" for c, v in zip(columns, line, strict=False))
-
-
 def _unlisted(table: TotalsTable, columns: Mapping[str, Column], index: int) -> str:
     """A cell that no line names: of its columns the condition, or the first value in no condition."""
-    at = np.unravel_index(index, table.low.shape)
     out = []
-    for part, i in zip(table.parts, at, strict=True):
+    for part, i in zip(table.parts, np.unravel_index(index, table.low.shape), strict=True):
         text = part.names[int(i)]
         if not text:
             first = int(part.starts[np.flatnonzero(part.groups == int(i))[0]])
-            at_its_level = int(areas.seen_from(columns, part.called)[first])
-            text = _value(columns[part.called], at_its_level) or "(missing)"
+            at = {"x": areas.seen_from(columns, part.called)[[first]]}  # at the column's own level
+            alone = Schema.model_construct(columns={"x": columns[part.called]}, constraints=None)
+            text = str(codec.decode(at, alone, num_rows=1)["x"][0].as_py()) or "(missing)"
         out.append(f"{part.called}={text}")
     return ", ".join(out)
 
 
-def _value(column: Column, position: int) -> str:
-    alone = Schema.model_construct(columns={"x": column}, constraints=None)
-    return str(codec.decode({"x": np.array([position])}, alone, num_rows=1)["x"][0].as_py())
-
-
 def _parts(named: str, name: str, columns: Mapping[str, Column], conditions: Sequence[str]) -> Parts:
     """A column's parts: those of the conditions, then what none of them names."""
-    lowest = columns[areas.lowest(columns, name)]
+    lowest, rest = areas.lowest(columns, name), len(conditions)
+    cells = columns[lowest].cells
     spans: list[tuple[int, int, int]] = []
     for number, condition in enumerate(conditions):
         try:
             allowed: Intervals = codec.allowed(columns[name], condition)
         except ValueError as error:
             raise InputError(f"{named}: {name}={condition or '(empty)'}: {error}") from None
-        if lowest is not columns[name]:
+        if lowest != name:
             within = np.flatnonzero(allowed.holds(areas.seen_from(columns, name)))
             allowed = Intervals.of((int(p), int(p) + 1) for p in within)
         spans += [(int(a), int(b), number) for a, b in zip(allowed.starts, allowed.ends, strict=True)]
-    spans.sort()
-    starts: list[int] = []
-    groups: list[int] = []
-    end, rest = 0, len(conditions)
-    for first, last, number in spans:
+    leaves: list[tuple[int, int]] = []  # where each begins, and its part
+    end = 0
+    for first, last, number in sorted(spans):
         if first < end:
-            before = conditions[groups[-1]]
             raise InputError(
-                f"{named}: {name}={conditions[number]} and {name}={before} overlap, so that rows are counted twice; "
-                "write parts that exclude each other"
+                f"{named}: {name}={conditions[number]} and {name}={conditions[leaves[-1][1]]} overlap, so that rows "
+                "are counted twice; write parts that exclude each other"
             )
-        if first > end:
-            starts.append(end)
-            groups.append(rest)
-        starts.append(first)
-        groups.append(number)
+        leaves += [*([(end, rest)] if first > end else []), (first, number)]
         end = last
-    if end < lowest.cells:
-        starts.append(end)
-        groups.append(rest)
+    if end < cells:
+        leaves.append((end, rest))
+    starts, groups = np.array(leaves, dtype=np.int64).T.copy()
     names = (*conditions, "") if rest in groups else tuple(conditions)
-    return Parts(
-        column=areas.lowest(columns, name),
-        called=name,
-        cells=lowest.cells,
-        starts=np.array(starts, dtype=np.int64),
-        groups=np.array(groups, dtype=np.int64),
-        names=names,
-    )
+    return Parts(column=lowest, called=name, cells=cells, starts=starts, groups=groups, names=names)
 
 
 def stated(schema: Schema, *, num_rows: int | None = None, rules: bool = True) -> PublishedTotals | None:
@@ -241,77 +217,60 @@ def stated(schema: Schema, *, num_rows: int | None = None, rules: bool = True) -
     if not schema.totals:
         return None
     tables = compiled(schema.totals, schema.columns)
-    _check_margins(tables)
-    rows = _rows(tables, num_rows)
-    made = tuple(_filled(t, rows) for t in tables)
-    if rules:
-        for table in made:
-            _check_rules(table, schema)
+    whole = [t for t in tables if t.is_whole]
+    for one, other in combinations(whole, 2):
+        shared = [c for c in one.columns if c in other.columns]
+        for size in range(len(shared) + 1):  # the fewest columns first: the plainest sentence
+            for columns in combinations(shared, size):
+                _compare(one, other, columns)
+    rows = _rows(whole, num_rows)
+    for table in tables:
+        published = int(table.low[table.counts >= 0].sum())
+        if published > rows:
+            raise InputError(f"{table.name}: it counts {published:,} rows, the others {rows:,}; correct one of them")
+    made = tuple(replace(t, high=np.minimum(t.high, rows)) for t in tables)  # what is not published: what is left
+    for table in made if rules else ():
+        _check_rules(table, schema)
     return PublishedTotals(tables=made, num_rows=rows)
 
 
-def _rows(tables: Sequence[TotalsTable], asked: int | None) -> int:
+def _rows(whole: Sequence[TotalsTable], asked: int | None) -> int:
     """The number of rows that whole tables state; of rounded ones alone that nearest to their sums."""
-    whole = [t for t in tables if t.is_whole]
-    if not whole:
-        if asked is None:
+    rows = asked
+    if rows is None:
+        if not whole:
             raise InputError(
                 "totals: no table of them tells of all rows, so that they state no number of rows; add one that does, "
                 "or say the number with `num_rows=`"
             )
-        return _most(asked)
-    low, high = max(t.bounds[0] for t in whole), min(t.bounds[1] for t in whole)
-    if asked is not None:
-        for table in whole:
-            if not table.bounds[0] <= asked <= table.bounds[1]:
-                raise InputError(
-                    f"`num_rows={asked}`: {table.name} counts {_range(*table.bounds)} rows; leave out the option, for "
-                    "totals state the number of rows"
-                )
-        return _most(asked)
-    sums = [int(t.counts.sum()) for t in whole]
-    return _most(int(np.clip(int(np.median(sums)), low, high)))
-
-
-def _most(rows: int) -> int:
+        low, high = max(t.bounds[0] for t in whole), min(t.bounds[1] for t in whole)
+        rows = int(np.clip(int(np.median([int(t.counts.sum()) for t in whole])), low, high))
+    for table in whole:
+        if asked is not None and not table.bounds[0] <= asked <= table.bounds[1]:
+            raise InputError(
+                f"`num_rows={asked}`: {table.name} counts {_range(*table.bounds)} rows; leave out the option, for "
+                "totals state the number of rows"
+            )
     if not 1 <= rows <= MOST_ROWS:
         raise InputError(f"totals: they count {rows:,} rows; a table that agrees with totals has 1 to {MOST_ROWS:,}")
     return rows
-
-
-def _filled(table: TotalsTable, rows: int) -> TotalsTable:
-    """The table for so many rows: what is not published is at most what is left. Errors: InputError."""
-    listed = table.counts >= 0
-    published = int(table.low[listed].sum())
-    if published > rows:
-        raise InputError(f"{table.name}: it counts {published:,} rows, the others {rows:,}; correct one of them")
-    return replace(table, high=np.minimum(table.high, rows))
 
 
 def _range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _check_margins(tables: Sequence[TotalsTable]) -> None:
-    """Errors: InputError for two tables that disagree on what both tell of."""
-    for one, other in combinations(tables, 2):
-        shared = [c for c in one.columns if c in other.columns]
-        if one.is_whole and other.is_whole:
-            _compare(one, other, ())
-            for size in range(1, len(shared) + 1):  # the fewest columns first: the plainest sentence
-                for columns in combinations(shared, size):
-                    _compare(one, other, columns)
-
-
 def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> None:
-    common = [_common(_part(one, c), _part(other, c)) for c in columns]
+    """Errors: InputError for two tables that disagree on what both tell of by these columns."""
+    parts = [[t.parts[t.columns.index(c)] for t in (one, other)] for c in columns]
+    common = [_common(*both) for both in parts]
     first, second = (_margin(t, columns, [c[i] for c in common]) for i, t in enumerate((one, other)))
     apart = np.argwhere((first[0] > second[1]) | (second[0] > first[1]))
     if not len(apart):
         return
     at = tuple(int(i) for i in apart[0])
     names = []
-    for part, groups, i in zip([_part(one, c) for c in columns], common, at, strict=True):
+    for (part, _), groups, i in zip(parts, common, at, strict=True):
         held = "|".join(n or "other" for n, g in zip(part.names, groups[0], strict=True) if g == i)
         names.append(f"{part.called}={held}")
     of = f" of {', '.join(names)}" if names else ""
@@ -321,27 +280,15 @@ def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> No
     )
 
 
-def _part(table: TotalsTable, column: str) -> Parts:
-    return table.parts[table.columns.index(column)]
-
-
 def _common(one: Parts, other: Parts) -> tuple[np.ndarray, np.ndarray]:
     """For each table's parts the number of the smallest union of parts that both tables have."""
     starts = np.union1d(one.starts, other.starts)
-    pairs = np.stack([p.groups[np.searchsorted(p.starts, starts, side="right") - 1] for p in (one, other)])
-    joined = np.arange(one.size)
-    for _ in range(one.size):  # labels fall along chains of parts that overlap
-        lowest = np.full(other.size, one.size)
-        np.minimum.at(lowest, pairs[1], joined[pairs[0]])
-        after = joined.copy()
-        np.minimum.at(after, pairs[0], lowest[pairs[1]])
-        if np.array_equal(after, joined):
-            break
-        joined = after
-    first = np.unique(joined, return_inverse=True)[1]
-    second = np.zeros(other.size, dtype=np.int64)
-    second[pairs[1]] = first[pairs[0]]
-    return first, second
+    pairs = [p.groups[np.searchsorted(p.starts, starts, side="right") - 1] for p in (one, other)]
+    edges = sparse.coo_array(
+        (np.ones(len(starts)), (pairs[0], pairs[1] + one.size)), shape=(one.size + other.size,) * 2
+    )
+    unions = csgraph.connected_components(edges, directed=False)[1]
+    return unions[: one.size], unions[one.size :]
 
 
 def _margin(table: TotalsTable, columns: Sequence[str], groups: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -351,43 +298,30 @@ def _margin(table: TotalsTable, columns: Sequence[str], groups: Sequence[np.ndar
     for column, size, group in zip(columns, shape, groups, strict=True):
         at = table.columns.index(column)
         flat = flat * size + group.reshape([-1 if i == at else 1 for i in range(table.low.ndim)])
-    cells = prod(shape)
-    low, high = (
-        np.bincount(flat.ravel(), weights=x.ravel().astype(float), minlength=cells).reshape(shape)
-        for x in (table.low, table.high)
-    )
+    summed = (np.bincount(flat.ravel(), x.ravel().astype(float), prod(shape)) for x in (table.low, table.high))
+    low, high = (s.reshape(shape) for s in summed)
     return low, high
 
 
 def _check_rules(table: TotalsTable, schema: Schema) -> None:
-    """Errors: InputError for rows counted in a cell that a rule of the schema leaves empty."""
+    """Errors: InputError for rows counted in a cell that a rule of the schema leaves empty.
+
+    A cell may hold rows where a combination of its positions keeps the rule; more of them than are looked at all do.
+    """
+    sizes = [p.cells for p in table.parts]
     for number, rule in enumerate(schema.constraints or (), start=1):
-        if not set(columns_of(rule)) <= set(table.columns):
+        if not set(columns_of(rule)) <= set(table.columns) or prod(sizes) > MOST_JOINT:
             continue
-        alone = Rules(schema.model_copy(update={"constraints": (rule,)}))
-        possible = _possible(table, alone)
-        if possible is None:
-            continue
-        wrong = np.flatnonzero((table.low.ravel() > 0) & ~possible)
+        rows = {p.column: i.ravel() for p, i in zip(table.parts, np.indices(sizes), strict=True)}
+        retained = ~Rules(schema.model_copy(update={"constraints": (rule,)})).broken(rows)
+        possible = table.counted({n: positions[retained] for n, positions in rows.items()}) > 0
+        wrong = np.flatnonzero((table.low > 0) & ~possible)
         if len(wrong):
             count = int(table.counts.ravel()[wrong[0]])
             raise InputError(
                 f"{table.name}: it counts {count:,} rows of {table.cell(int(wrong[0]))}, which constraint {number} "
                 f"({rule.kind}) excludes; correct one of both"
             )
-
-
-def _possible(table: TotalsTable, rules: Rules) -> np.ndarray | None:
-    """Cells that have a combination of positions that keeps the rules; None where these are too many to look at."""
-    sizes = [p.cells for p in table.parts]
-    if prod(sizes) > MOST_JOINT:
-        return None
-    rows: Mapping[str, np.ndarray] = {p.column: i.ravel() for p, i in zip(table.parts, np.indices(sizes), strict=True)}
-    flat = np.zeros(prod(sizes), dtype=np.int64)
-    for part in table.parts:
-        flat = flat * part.size + part.of(rows[part.column])
-    retained = ~rules.broken(rows)
-    return np.bincount(flat[retained], minlength=table.low.size) > 0
 
 
 def disagreements(totals: PublishedTotals, rows: Mapping[str, np.ndarray]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 ENDINGS = ("id", "key", "no", "nr", "num", "nbr", "number", "nummer", "pk", "fk", "")
 OWN = ("id", "key", "uuid", "guid", "pk")  # of a column that needs no table's name to be its key
@@ -82,13 +83,8 @@ def guessed(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
         for parent, key in keys.items()
         if key is not None and parent != child
         for column in columns
-        if column != keys[child] and _refers(column, parent, key)
+        if column != keys[child] and joined(column) in called(parent) | ({joined(key)} - {*OWN})
     ]
-
-
-def _refers(column: str, parent: str, key: str) -> bool:
-    alike = joined(column) == joined(key) and joined(key) not in OWN
-    return alike or joined(column) in called(parent)
 
 
 def key_like(column: str) -> bool:
@@ -117,17 +113,13 @@ def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
         alike = [c for c in tables[one] if key_like(c) and c in tables[other]]
         if not alike:
             continue
-        column = alike[0]
-        ranks = [_heads(tables[t], column) for t in (one, other)]
+        ranks = []  # how much speaks for a table of which each row is one value of the key
+        for columns in (tables[one], tables[other]):
+            ranks.append((columns[0] == alike[0]) + 2 * (not any(key_like(c) for c in columns if c != alike[0])))
         for (parent, child), rank in zip(((one, other), (other, one)), (ranks, ranks[::-1]), strict=True):
             if rank[0] >= rank[1]:
-                results.append(Reference(child=child, columns=(column,), parent=parent, parent_columns=(column,)))
+                results.append(Reference(child=child, columns=(alike[0],), parent=parent, parent_columns=(alike[0],)))
     return results
-
-
-def _heads(columns: Sequence[str], key: str) -> int:
-    """How much speaks for a table of which each row is one value of a key."""
-    return (columns[0] == key) + 2 * (not any(key_like(c) for c in columns if c != key))
 
 
 def sure(references: Sequence[Reference]) -> list[Reference]:
@@ -136,8 +128,7 @@ def sure(references: Sequence[Reference]) -> list[Reference]:
     return [r for r in references if (r.parent, r.child) not in pairs]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(NamedTuple):
     """Tables that one root holds together: ``keys`` downwards, ``public`` references, ``open`` questions.
 
     ``aside``: tables that no key reaches from the root that was named.
@@ -145,8 +136,8 @@ class Tree:
 
     keys: list[Reference]
     public: list[Reference]
-    aside: list[str] = field(default_factory=list)
-    open: list[str] = field(default_factory=list)
+    aside: list[str]
+    open: list[str]
 
 
 def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequence[str], root: str | None) -> Tree:
@@ -154,30 +145,20 @@ def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequ
     made = [t for t in tables if t not in public]
     inner = [r for r in references if r.parent in made and r.child in made and r.parent != r.child]
     aside: list[str] = []
-    if root is not None:
-        inner = _below(root, inner)
-        reached = {root, *(r.child for r in inner)}
-        aside = [t for t in made if t not in reached]
+    if root is not None:  # only what it reaches
+        reached, down = [root], []
+        for table in reached:
+            down += [r for r in inner if r.parent == table and r not in down and r.child != root]
+            reached += list(dict.fromkeys(r.child for r in down if r.child not in reached))
+        inner, aside = down, [t for t in made if t not in reached]
         made = [t for t in made if t in reached]
     firsts = {(r.child, r.parent): r for r in reversed(inner)}
     keys = [r for r in inner if firsts[r.child, r.parent] is r]
     outside = [r for r in references if r.parent in public and r.child in made]
-    return Tree(keys=keys, public=outside, aside=aside, open=[*_twice(inner), *_undecided(made, keys)])
+    return Tree(keys, outside, aside, [*_undecided(made, keys, inner)])
 
 
-def _below(root: str, references: Sequence[Reference]) -> list[Reference]:
-    """The references that lead down from the root."""
-    reached, results = [root], []
-    for table in reached:
-        for r in references:
-            if r.parent == table and r not in results and r.child != root:
-                results.append(r)
-                if r.child not in reached:
-                    reached.append(r.child)
-    return results
-
-
-def _twice(references: Sequence[Reference]) -> Iterator[str]:
+def _undecided(tables: Sequence[str], keys: Sequence[Reference], references: Sequence[Reference]) -> Iterator[str]:
     for child, parent in dict.fromkeys((r.child, r.parent) for r in references):
         several = [r for r in references if (r.child, r.parent) == (child, parent)]
         if len(several) > 1:
@@ -185,9 +166,6 @@ def _twice(references: Sequence[Reference]) -> Iterator[str]:
                 f"{child} refers to {parent} by {len(several)} keys ({', '.join(map(str, several))}); the first is "
                 "drafted: keep the one by which its rows belong to it."
             )
-
-
-def _undecided(tables: Sequence[str], keys: Sequence[Reference]) -> Iterator[str]:
     for child in tables:
         parents = [k.parent for k in keys if k.child == child]
         if len(parents) > 1:

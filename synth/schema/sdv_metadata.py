@@ -6,9 +6,8 @@ Nothing here sees a row. What the metadata do not say, bounds and most categorie
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
@@ -25,17 +24,25 @@ PARTS = ("parent_table_name", "parent_primary_key", "child_table_name", "child_f
 UNUSED = ("relationships", "column_relationships", "constraints")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exchanged:
+class Exchanged(NamedTuple):
     """A schema, and sentences on what was not taken over as it stood; columns and public codes only."""
 
     schema: Schema
     notes: list[str]
 
 
-def load_sdv(path: str | Path, *, table_name: str | None = None) -> Exchanged:
-    """The schema in a file of SDV metadata, as ``from_sdv`` makes it. Errors: InputError, UsageError."""
-    return from_sdv(read_sdv(path), table_name=table_name, name=f"metadata {path}")
+class Metadata(NamedTuple):
+    """The tables of metadata, how they refer to each other, and sentences on what was not taken over as it stood."""
+
+    tables: dict[str, Schema]
+    references: list[Reference]
+    notes: list[str]
+
+    @property
+    def schema(self) -> Schema:
+        """That of the only table."""
+        (schema,) = self.tables.values()
+        return schema
 
 
 def read_sdv(path: str | Path) -> Any:
@@ -60,12 +67,14 @@ def is_schema(plain: object) -> bool:
     return isinstance(columns, dict) and any(isinstance(c, dict) and "type" in c for c in columns.values())
 
 
-def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metadata") -> Exchanged:
+def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metadata") -> Metadata:
     """The kinds that SDV metadata state, version V1 or the older single- and multi-table form.
 
-    SDV holds no bounds and rarely categories: such facts are absent, so the schema is one to complete, to draft the
-    rest of (``merge``) or to learn. Columns of personal data (sdtype email, address, unknown...) become identifiers.
-    Errors: InputError naming table, column and rule; UsageError for a table name that the metadata do not have.
+    Of one table, that of ``table_name`` where there are several; without it, of all that relationships join, whose
+    columns of keys are identifiers. SDV holds no bounds and rarely categories: such facts are absent, so the schema is
+    one to complete, to draft the rest of (``merge``) or to learn. Columns of personal data (sdtype email, address,
+    unknown...) become identifiers. Errors: InputError naming table, column or relationship, and rule; UsageError for a
+    table name that the metadata do not have.
 
     >>> found = from_sdv({"columns": {"AGE": {"sdtype": "numerical", "computer_representation": "Int64"}}})
     >>> found.schema.columns["AGE"].type, found.schema.columns["AGE"].min is None
@@ -73,43 +82,73 @@ def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metad
     """
     if not isinstance(plain, dict):
         raise InputError(f"{name}: not SDV metadata, which is one JSON object")
-    label, table = _table(plain, table_name, name)
+    if table_name is None and "tables" in plain and plain.get("relationships"):
+        return _related(plain, name)
+    version = plain.get("METADATA_SPEC_VERSION", "V1")
+    if version not in VERSIONS:
+        raise InputError(f"{name}: its METADATA_SPEC_VERSION is none of {', '.join(VERSIONS)}; save it as V1 metadata")
+    table = plain
+    if "tables" in plain:
+        tables = plain["tables"]
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()) or not tables:
+            raise InputError(f"{name}: `tables` must map at least one name to its columns")
+        if table_name is None and len(tables) > 1:
+            listed = ", ".join(tables)
+            raise InputError(f"{name}: it describes {len(tables)} tables; choose one with `table_name=`: {listed}")
+        table_name = next(iter(tables)) if table_name is None else table_name
+        if table_name not in tables:
+            listed = ", ".join(tables)
+            raise UsageError(f"`table_name={table_name}`: the metadata have no such table; they have {listed}")
+        table = tables[table_name]
+    elif table_name is not None:
+        raise UsageError(f"`table_name={table_name}`: the metadata give their only table no name; leave it out")
     columns = table.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise InputError(f"{name}: it describes no columns; `columns` must map names to their sdtype")
     notes = [f"{part}: not taken over" for part in UNUSED if plain.get(part) or table.get(part)]
-    if isinstance(table.get("sequence_key"), str):
-        notes.append(
-            f"{table['sequence_key']}: the sequence key; to protect it as a person use `unit=` and `max_rows=`"
-        )
-    result = {column: _column(column, meta, notes, name) for column, meta in columns.items()}
+    if isinstance(key := table.get("sequence_key"), str):
+        notes.append(f"{key}: the sequence key; to protect it as a person use `unit=` and `max_rows=`")
+    made = {column: _column(column, meta, notes, name) for column, meta in columns.items()}
     key = table.get("primary_key")
-    if isinstance(key, str) and key in result and result[key].type != "identifier":
+    if isinstance(key, str) and key in made and made[key].type != "identifier":
         notes.append(f"{key}: the primary key, taken as an identifier")
-        result[key] = _key(key, columns[key].get("regex_format"), notes)
-    schema = Schema(dataset=label, columns=result)
-    return Exchanged(schema=parse(schema.model_dump(exclude_none=True), name=name, complete=False), notes=notes)
+        made[key] = _key(key, columns[key].get("regex_format"), notes)
+    schema = Schema(dataset=table_name, columns=made).model_dump(exclude_none=True)
+    return Metadata({table_name or "": parse(schema, name=name, complete=False)}, [], notes)
 
 
-def _table(plain: dict[str, Any], wanted: str | None, name: str) -> tuple[str | None, dict[str, Any]]:
-    """Name (None in the single-table form) and description of the one table that is meant."""
-    version = plain.get("METADATA_SPEC_VERSION", "V1")
-    if version not in VERSIONS:
-        raise InputError(f"{name}: its METADATA_SPEC_VERSION is none of {', '.join(VERSIONS)}; save it as V1 metadata")
-    if "tables" not in plain:
-        if wanted is not None:
-            raise UsageError(f"`table_name={wanted}`: the metadata give their only table no name; leave it out")
-        return None, plain
-    tables = plain["tables"]
-    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()) or not tables:
-        raise InputError(f"{name}: `tables` must map at least one name to its columns")
-    known = ", ".join(tables)
-    if wanted is None and len(tables) > 1:
-        raise InputError(f"{name}: it describes {len(tables)} tables; choose one with `table_name=`: {known}")
-    if wanted is not None and wanted not in tables:
-        raise UsageError(f"`table_name={wanted}`: the metadata have no such table; they have {known}")
-    label = wanted if wanted is not None else next(iter(tables))
-    return label, tables[label]
+def _related(plain: Mapping[str, Any], name: str) -> Metadata:
+    """All tables of the metadata, with their relationships."""
+    references = [_reference(r, name) for r in plain["relationships"]]
+    if not isinstance(plain["tables"], Mapping) or len(plain["tables"]) < 2:
+        raise InputError(f"{name}: relationships are between two or more tables; `tables` must map their names")
+    tables, notes = {}, []
+    for table in plain["tables"]:
+        one = from_sdv({**plain, "relationships": []}, table_name=table, name=f"{name}: table {table}")
+        tables[table] = one.schema.model_copy(update={"dataset": None})
+        notes += [f"{table}: {line}" for line in one.notes]
+    for reference in references:
+        for table, columns in ((reference.child, reference.columns), (reference.parent, reference.parent_columns)):
+            if table not in tables:
+                raise InputError(f"{name}: relationship {reference}: {table} is not among the tables")
+            own = tables[table].columns
+            if absent := [c for c in columns if c not in own]:
+                raise InputError(f"{name}: relationship {reference}: {table} has no column {absent[0]}")
+            forms = {c: own[c].pattern if table == reference.parent else None for c in columns}  # which that one states
+            keyed = {c: Column(type="identifier", pattern=form) for c, form in forms.items()}
+            tables[table] = tables[table].model_copy(update={"columns": {**own, **keyed}})
+    return Metadata(tables, references, notes)
+
+
+def _reference(plain: object, name: str) -> Reference:
+    if not isinstance(plain, Mapping) or any(p not in plain for p in PARTS):
+        raise InputError(f"{name}: a relationship needs {', '.join(PARTS)}")
+    parent, theirs, child, own = (plain[p] for p in PARTS)
+    sides = [[c] if isinstance(c, str) else c if isinstance(c, list) else [] for c in (own, theirs)]
+    columns, others = (tuple(c for c in side if isinstance(c, str)) for side in sides)
+    if not (isinstance(parent, str) and isinstance(child, str) and columns and len(columns) == len(others)):
+        raise InputError(f"{name}: a relationship joins a column, or a list of them, with as many of its parent")
+    return Reference(child=child, columns=columns, parent=parent, parent_columns=others, declared=True)
 
 
 def _column(column: str, meta: object, notes: list[str], name: str) -> Column:
@@ -121,11 +160,18 @@ def _column(column: str, meta: object, notes: list[str], name: str) -> Column:
         whole = re.fullmatch(r"U?Int\d+", str(meta.get("computer_representation")))
         return Column(type="integer" if whole else "float")
     if sdtype in ("categorical", "ordinal"):
-        return _categories(meta)
+        order = meta.get("order")
+        if isinstance(order, list) and order:
+            return Column(type="ordinal", categories=tuple(str(value) for value in order if value is not None))
+        return Column(type="ordinal" if meta.get("order_by") or sdtype == "ordinal" else "categorical")
     if sdtype == "boolean":
         return Column(type="boolean")
     if sdtype == "datetime":
-        return _date(column, meta.get("datetime_format"), notes)
+        if not isinstance(form := meta.get("datetime_format"), str):
+            return Column(type="datetime")
+        if not ISO_FORMAT.fullmatch(form):
+            notes.append(f"{column}: dates written as {form} are not read; convert them to dates like 2020-01-31")
+        return Column(type="datetime", resolution="second" if "%S" in form else "minute" if "%M" in form else "day")
     if sdtype != "id":
         public = meta.get("pii") is False
         notes.append(f"{column}: sdtype {sdtype}, taken as {'categorical' if public else 'an identifier'}")
@@ -141,22 +187,6 @@ def _key(column: str, form: object, notes: list[str]) -> Column:
         notes.append(f"{column}: keys are counted up, not written as {form}; {problem}")
         return Column(type="identifier")
     return Column(type="identifier", pattern=form)
-
-
-def _categories(meta: Mapping[str, Any]) -> Column:
-    order = meta.get("order")
-    if isinstance(order, list) and order:
-        return Column(type="ordinal", categories=tuple(str(value) for value in order if value is not None))
-    return Column(type="ordinal" if meta.get("order_by") or meta["sdtype"] == "ordinal" else "categorical")
-
-
-def _date(column: str, form: object, notes: list[str]) -> Column:
-    if not isinstance(form, str):
-        return Column(type="datetime")
-    if not ISO_FORMAT.fullmatch(form):
-        notes.append(f"{column}: dates written as {form} are not read; convert them to dates like 2020-01-31")
-    step: Literal["second", "minute", "day"] = "second" if "%S" in form else "minute" if "%M" in form else "day"
-    return Column(type="datetime", resolution=step)
 
 
 def kinds(schema: Schema) -> dict[str, Any]:
@@ -178,7 +208,7 @@ def merge(stated: Schema, drafted: Schema) -> Exchanged:
     notes: list[str] = []
     columns = {n: _merged(n, column, drafted.columns[n], notes) for n, column in stated.columns.items()}
     whole = stated.model_copy(update={"columns": columns, "dialect": drafted.dialect})
-    return Exchanged(schema=parse(whole.model_dump(exclude_none=True)), notes=notes)
+    return Exchanged(parse(whole.model_dump(exclude_none=True)), notes)
 
 
 def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Column:
@@ -204,22 +234,33 @@ def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Col
     return drafted
 
 
-def to_sdv(schema: Schema, *, table_name: str | None = None) -> dict[str, Any]:
-    """SDV metadata (V1) of the table as this library writes it; bounds, missing codes and labels have no place there.
+def to_sdv(schema: Schema | Dataset, *, table_name: str | None = None) -> dict[str, Any]:
+    """SDV metadata (V1) of the tables as this library writes them; bounds, missing codes, labels and orders have no
+    place there.
 
-    The primary key is the identifier where there is exactly one that does not stand for a person with several rows.
+    The primary key of a table is that to which others refer, else its identifier where there is exactly one that does
+    not stand for a person with several rows. ``table_name``: what the only table is called.
+
+    Privacy: public only.
 
     >>> from synth.schema.table import parse
     >>> schema = parse({"columns": {"ID": {"type": "identifier"}, "AGE": {"type": "integer", "min": 0, "max": 99}}})
     >>> to_sdv(schema, table_name="people")["tables"]["people"]["primary_key"]
     'ID'
     """
-    schema = schema.retained()
-    table: dict[str, Any] = {"columns": {name: _sdtype(column) for name, column in schema.columns.items()}}
-    keys = [name for name, column in schema.columns.items() if column.type == "identifier"]
-    if len(keys) == 1 and keys[0] != schema.person:
-        table["primary_key"] = keys[0]
-    return {"METADATA_SPEC_VERSION": "V1", "tables": {table_name or schema.dataset or "table": table}}
+    tables: dict[str, Any] = {}
+    for name, one in schema.tables.items():
+        columns = one.retained().columns
+        table: dict[str, Any] = {"columns": {n: _sdtype(column) for n, column in columns.items()}}
+        keys = [n for n, column in columns.items() if column.type == "identifier"]
+        if len(keys) == 1 and keys[0] != one.person:
+            table["primary_key"] = keys[0]
+        if below := schema.keys_below(name):
+            table["primary_key"] = _one_or_list(below[0].referred)
+        tables[name if schema.several else table_name or one.dataset or "table"] = table
+    keyed = [(k.parent, _one_or_list(k.referred), k.child, _one_or_list(k.columns)) for k in schema.keys]
+    joined = {"relationships": [dict(zip(PARTS, key, strict=True)) for key in keyed]} if keyed else {}
+    return {"METADATA_SPEC_VERSION": "V1", "tables": tables, **joined}
 
 
 def _sdtype(column: Column) -> dict[str, Any]:
@@ -236,96 +277,5 @@ def _sdtype(column: Column) -> dict[str, Any]:
     return {"sdtype": "categorical", **({"order": list(column.categories or ())} if ordered else {})}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExchangedTables:
-    """The tables and references of metadata, and sentences on what was not taken over as it stood."""
-
-    tables: dict[str, Schema]
-    references: list[Reference]
-    notes: list[str]
-
-
-def is_related(plain: object) -> bool:
-    """Whether metadata describe tables that relationships join.
-
-    >>> is_related({"tables": {"a": {}, "b": {}}, "relationships": [{}]}), is_related({"tables": {"a": {}}})
-    (True, False)
-    """
-    return isinstance(plain, Mapping) and "tables" in plain and bool(plain.get("relationships"))
-
-
-def from_sdv_related(plain: Mapping[str, Any], *, name: str = "metadata") -> ExchangedTables:
-    """The kinds of all tables, as ``from_sdv`` takes them, and the relationships; columns of keys are identifiers.
-
-    Errors: InputError naming table, column or relationship, and rule.
-    """
-    tables, notes = {}, []
-    references = [_reference(r, name) for r in plain["relationships"]]
-    if not isinstance(plain["tables"], Mapping) or len(plain["tables"]) < 2:
-        raise InputError(f"{name}: relationships are between two or more tables; `tables` must map their names")
-    for table in plain["tables"]:
-        result = from_sdv({**plain, "relationships": []}, table_name=table, name=f"{name}: table {table}")
-        tables[table] = result.schema.model_copy(update={"dataset": None})
-        notes += [f"{table}: {line}" for line in result.notes]
-    for reference in references:
-        for table, columns in ((reference.child, reference.columns), (reference.parent, reference.parent_columns)):
-            if table not in tables:
-                raise InputError(f"{name}: relationship {reference}: {table} is not among the tables")
-            if absent := [c for c in columns if c not in tables[table].columns]:
-                raise InputError(f"{name}: relationship {reference}: {table} has no column {absent[0]}")
-            own = tables[table].columns  # the parent's column states how keys are written
-            forms = [own[c].pattern if table == reference.parent else None for c in columns]
-            keyed = {c: Column(type="identifier", pattern=f) for c, f in zip(columns, forms, strict=True)}
-            tables[table] = tables[table].model_copy(update={"columns": {**tables[table].columns, **keyed}})
-    return ExchangedTables(tables=tables, references=references, notes=notes)
-
-
-def _reference(plain: object, name: str) -> Reference:
-    if not isinstance(plain, Mapping) or any(p not in plain for p in PARTS):
-        raise InputError(f"{name}: a relationship needs {', '.join(PARTS)}")
-    parent, theirs, child, own = (plain[p] for p in PARTS)
-    columns, others = _several(own), _several(theirs)
-    if not (isinstance(parent, str) and isinstance(child, str) and columns and len(columns) == len(others)):
-        raise InputError(f"{name}: a relationship joins a column, or a list of them, with as many of its parent")
-    return Reference(child=child, columns=columns, parent=parent, parent_columns=others, declared=True)
-
-
-def _several(columns: object) -> tuple[str, ...]:
-    result = [columns] if isinstance(columns, str) else columns if isinstance(columns, list) else []
-    return tuple(c for c in result if isinstance(c, str))
-
-
-def to_sdv_related(schema: Dataset) -> dict[str, Any]:
-    """SDV metadata (V1) of related tables as this library writes them; bounds and orders have no place there.
-
-    Privacy: public only.
-    """
-    tables = {}
-    for name, table in schema.tables.items():
-        reported = to_sdv(table, table_name=name)["tables"][name]
-        if below := schema.keys_below(name):
-            reported["primary_key"] = _one_or_list(below[0].referred)
-        tables[name] = reported
-    relationships = [
-        {
-            "parent_table_name": k.parent,
-            "parent_primary_key": _one_or_list(k.referred),
-            "child_table_name": k.child,
-            "child_foreign_key": _one_or_list(k.columns),
-        }
-        for k in schema.keys
-    ]
-    return {"METADATA_SPEC_VERSION": "V1", "tables": tables, "relationships": relationships}
-
-
 def _one_or_list(columns: tuple[str, ...]) -> str | list[str]:
     return columns[0] if len(columns) == 1 else list(columns)
-
-
-def check_kinds(stated: Mapping[str, Schema], headers: Mapping[str, list[str]]) -> None:
-    """Errors: UsageError for a table or column of the metadata that the folder does not have."""
-    for name, schema in stated.items():
-        if name not in headers:
-            raise UsageError(f"table {name} of the metadata is not there; there are {', '.join(headers)}")
-        if lost := [c for c in schema.columns if c not in headers[name]]:
-            raise UsageError(f"table {name} has no column {lost[0]}, which the metadata name")

@@ -369,11 +369,10 @@ class Schema(Tables, BaseModel):
         given = [n for n, c in self.columns.items() if c.source == UNCONFIRMED and (names is None or n in names)]
         vouched = {n: self.columns[n].model_copy(update={**mark, "risk": None}) for n in given}
         columns = {**self.columns, **vouched}
-        return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
-
-    def _dialect_confirmed(self, mark: dict[str, Any]) -> dict[str, Dialect]:
-        waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
-        return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
+        dialect = self.dialect
+        if dialect is not None and dialect.source == UNCONFIRMED:
+            dialect = dialect.model_copy(update=mark)
+        return self.model_copy(update={"columns": columns, "dialect": dialect})
 
     @classmethod
     def load(cls, path: str | Path, *, complete: bool = True) -> "Schema":
@@ -551,7 +550,12 @@ def _problems(schema: Schema, complete: bool):
             f"columns {one!r} and {other!r} differ only in capitals or in how a character is written, which an engine "
             "may take for one name; rename one, in the table too"
         )
-    yield from _half_characters(schema)
+    for name, column in schema.columns.items():
+        texts = [name, *(column.categories or ()), *(column.labels or ()), *(column.missing or ())]
+        if not is_text("".join([*texts, column.description or ""])):
+            yield f"column {name}: a name, category, label or code holds half a character (a lone surrogate)"
+    if not is_text(schema.to_json()):
+        yield "a text holds half a character (a lone surrogate), which no file can hold"
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):
             yield f"column {name}: {rule}"
@@ -567,15 +571,6 @@ def _problems(schema: Schema, complete: bool):
     yield from uses_of.problems(schema)
     yield from areas.problems(schema.columns, schema.constraints or (), schema.target)
     yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
-
-
-def _half_characters(schema: Schema):
-    for name, column in schema.columns.items():
-        texts = [name, *(column.categories or ()), *(column.labels or ()), *(column.missing or ())]
-        if not is_text("".join([*texts, column.description or ""])):
-            yield f"column {name}: a name, category, label or code holds half a character (a lone surrogate)"
-    if not is_text(schema.to_json()):
-        yield "a text holds half a character (a lone surrogate), which no file can hold"
 
 
 def _rule_problems(schema: Schema, rule: Constraint):
@@ -642,7 +637,7 @@ def _order_problems(schema: Schema, name: str):
     column = schema.columns.get(name)
     if column is None:
         yield f"order {name!r} is not among the columns"
-    elif name == schema.person or not (column.is_numeric or column.type in ("ordinal", "identifier")):
+    elif name == schema.person or not column.orders:
         yield f"order {name!r} must be a number, date, ordinal, or an identifier of rising numbers"
     elif column.of == "unit":
         yield f'order {name!r} is one value in all rows of a person ("of": "unit"), which orders nothing'

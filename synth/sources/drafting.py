@@ -9,7 +9,7 @@ from synth.errors import UsageError
 from synth.schema import codebook, sdv_metadata
 from synth.schema.dialect import Dialect
 from synth.schema.related_names import Reference, tree
-from synth.schema.sdv_metadata import ExchangedTables
+from synth.schema.sdv_metadata import Metadata
 from synth.schema.table import Schema
 from synth.sources import named_databases
 from synth.sources.draft_related import DraftedTables, Wanted, check, draft_related, in_database, in_folder
@@ -118,25 +118,24 @@ def imported(
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
     """
-    if sdv_metadata.is_related(plain) and table_name is None:
-        stated = sdv_metadata.from_sdv_related(plain, name=name)  # type: ignore[arg-type]
+    stated = sdv_metadata.from_sdv(plain, table_name=table_name, name=name)
+    if stated.references:
         there, wanted = table is not None or source is not None, wanted or Wanted()
         several = _completed_tables(stated, wanted, table, source, missing) if there else _stated(stated, wanted)
         return replace(several, notes=[*stated.notes, *several.notes])
-    result = sdv_metadata.from_sdv(plain, table_name=table_name, name=name)
-    booked = codebook.with_books(result.schema, books or {}, missing=missing)
+    booked = codebook.with_books(stated.schema, books or {}, missing=missing)
     if table is None:
-        return Described(booked.schema, [*result.notes, *booked.notes])
+        return Described(booked.schema, [*stated.notes, *booked.notes])
     said = booked.schema
     whole, notes = named_databases.whole(table, source, columns=list(said.columns))
     drafted = draft(rows := whole.only(list(said.columns)), missing=missing, **sdv_metadata.kinds(said))
     merged = sdv_metadata.merge(said, drafted.schema)
     booked = codebook.with_books(merged.schema, books or {}, missing=missing)  # what the book says stands
-    notes = [*notes, *drafted.suggestions, *merged.notes, *result.notes, *booked.notes]
+    notes = [*notes, *drafted.suggestions, *merged.notes, *stated.notes, *booked.notes]
     return Described(booked.schema, notes, rows.dialect)
 
 
-def _stated(exchanged: ExchangedTables, wanted: Wanted) -> DraftedTables:
+def _stated(exchanged: Metadata, wanted: Wanted) -> DraftedTables:
     """What the metadata say; bounds that nobody states stay absent. Errors: UsageError."""
     if wanted.public:
         raise UsageError(
@@ -167,11 +166,15 @@ def _stated(exchanged: ExchangedTables, wanted: Wanted) -> DraftedTables:
 
 
 def _completed_tables(
-    stated: ExchangedTables, wanted: Wanted, folder: str | Path | None, source: str | None, missing: Sequence[str]
+    stated: Metadata, wanted: Wanted, folder: str | Path | None, source: str | None, missing: Sequence[str]
 ) -> DraftedTables:
     """The metadata's facts, and what they do not say drafted from rows."""
     there = in_folder(Path(folder)) if folder else in_database(str(source))
-    sdv_metadata.check_kinds(stated.tables, there.headers)
+    for table, described in stated.tables.items():
+        if table not in there.headers:
+            raise UsageError(f"table {table} of the metadata is not there; there are {', '.join(there.headers)}")
+        if lost := [c for c in described.columns if c not in there.headers[table]]:
+            raise UsageError(f"table {table} has no column {lost[0]}, which the metadata name")
 
     def rows(name: str) -> tuple[Table, list[str]]:
         whole, notes = there.rows(name)

@@ -99,9 +99,9 @@ def read_schema(path: Path) -> None:
 
 
 def read_sdv(path: Path) -> None:
-    from synth.schema.sdv_metadata import load_sdv
+    from synth.schema import sdv_metadata
 
-    load_sdv(path)
+    sdv_metadata.from_sdv(sdv_metadata.read_sdv(path))
 
 
 def read_book(path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import synth
 from synth.cli import commands
-from synth.cli.paths import REMEDIES
+from synth.cli.answer import REMEDIES
 from tests.conftest import SMALL, small_frame
 from tests.made import ran
 

@@ -10,7 +10,8 @@ import pytest
 import synth
 from app.session import words
 from synth import errors
-from synth.cli import commands, spelling
+from synth.cli import answer as spelling
+from synth.cli import commands
 from synth.pipeline import prepare, request
 from tests.conftest import ROOT
 
