@@ -57,13 +57,12 @@ def audit(
         return _answer(result, out, audit_page.audit_page(result))
     listed = whole_canaries.chosen(only or [], related=related, max_rows=max_rows, sources=source or [])
     draws = DRAWS if draws is None else draws
-    reported = audit_whole(method, draws=draws, progress=_progress, canaries=listed, planted=canaries, **asked)
+
+    def progress(fraction: float) -> None:
+        print(f"{100 * fraction:.0f} %", file=sys.stderr, flush=True)  # of what takes minutes
+
+    reported = audit_whole(method, draws=draws, progress=progress, canaries=listed, planted=canaries, **asked)
     return _answer(reported, out, audit_page.whole_page(reported))
-
-
-def _progress(fraction: float) -> None:
-    """Progress of what takes minutes."""
-    print(f"{100 * fraction:.0f} %", file=sys.stderr, flush=True)
 
 
 def _check_out(out: Path | None) -> None:

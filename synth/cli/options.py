@@ -64,11 +64,6 @@ def assumed(text: str | None) -> bool | list[str]:
     return False if text is None else text == EVERYTHING or names(text)
 
 
-def one_or_each(texts: Sequence[str] | None) -> str | tuple[str, ...] | None:
-    """What ``--prior-reason`` says: once for all priors, or once for each."""
-    return texts[0] if texts and len(texts) == 1 else tuple(texts) if texts else None
-
-
 def several(texts: Sequence[Any] | None) -> tuple[Any, ...]:
     """The values of an option that may be repeated."""
     return tuple(texts or ())
@@ -78,7 +73,7 @@ PARSERS: dict[str, Parse] = {  # of fields whose values are more than one text o
     "options": pairs("--option", "NAME=VALUE, for instance --option steps=400", again=True),
     "reasons": pairs("--reason", "COLUMN=TEXT, once for each column", some),
     "assume_public": assumed,
-    "prior_reason": one_or_each,
+    "prior_reason": lambda texts: texts[0] if texts and len(texts) == 1 else tuple(texts) if texts else None,
 }
 
 

@@ -56,14 +56,10 @@ def looked_up(texts: pa.Array, known: Mapping[str, int]) -> np.ndarray:
     >>> looked_up(pa.array(["b", "c", "a"]), {"a": 7, "b": 8}).tolist()
     [8, -1, 7]
     """
-    listed = pa.array([_unicode(t) for t in known], type=texts.type)
+    # half characters, which no cell can hold, are written out
+    listed = pa.array([t.encode("utf-8", "backslashreplace").decode() for t in known], type=texts.type)
     at = pc.index_in(texts, value_set=listed).fill_null(len(known)).to_numpy(zero_copy_only=False)
     return np.append(np.fromiter(known.values(), np.int64, len(known)), -1)[at]
-
-
-def _unicode(text: str) -> str:
-    """The text, with half characters, which no cell can hold, written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def legible(texts: pa.Array) -> np.ndarray:

@@ -162,27 +162,19 @@ def decode(
 
     ``listed``: as ``typed`` of that, but a text column is a list of texts and places in it: no text is made for a row.
     """
-    out, reported = {}, _places if listed else _texts
+    out = {}
     for name, column in schema.retained().columns.items():
         if column.type == "identifier":
             out[name] = key_pattern.write(column.pattern, np.arange(first, first + num_rows))
         else:
-            out[name] = reported(column, np.asarray(positions[name], dtype=np.int64))
+            written, index = _listed(column, np.asarray(positions[name], dtype=np.int64))
+            if listed and column.is_numeric:
+                written = _typed(column, written)
+            if listed and not column.is_numeric:
+                out[name] = pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), written)
+            else:
+                out[name] = written.take(pa.array(index))
     return out
-
-
-def _places(column: Column, places: np.ndarray) -> pa.Array:
-    """Numbers and dates as such, texts as a list and each position's place in it."""
-    written, index = _listed(column, places)
-    if column.is_numeric:
-        return _typed(column, written).take(pa.array(index))
-    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), written)
-
-
-def _texts(column: Column, places: np.ndarray) -> pa.Array:
-    """Text of each position."""
-    written, index = _listed(column, places)
-    return written.take(pa.array(index))
 
 
 def _listed(column: Column, places: np.ndarray) -> tuple[pa.Array, np.ndarray]:
@@ -204,14 +196,9 @@ def _distinct(places: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _written(column: Column, places: np.ndarray) -> pa.Array:
     """Text of each position of a valid value."""
-    if column.type == "integer" and _is_whole(column):
+    if column.type == "integer" and all(v == int(v) and abs(v) < 1 << 62 for v in (*column.bounds, column.step)):
         return pa.array(int(column.bounds[0]) + int(column.step) * places).cast(pa.string())
     return pa.array(_formatted(column, places), type=pa.string())
-
-
-def _is_whole(column: Column) -> bool:
-    """Whether all values are whole numbers that fit into 64 bits."""
-    return all(v == int(v) and abs(v) < 1 << 62 for v in (*column.bounds, column.step))
 
 
 def _formatted(column: Column, places: np.ndarray) -> list[str]:
@@ -222,17 +209,12 @@ def _formatted(column: Column, places: np.ndarray) -> list[str]:
     if column.type == "integer":
         return [str(int(v)) for v in values]
     if column.type == "float":
-        digits = column.decimals if column.decimals is not None else _digits(column)
+        exponents = [int(x.normalize().as_tuple().exponent) for x in (column.step, column.bounds[0])]
+        digits = column.decimals if column.decimals is not None else max(0, *(-e for e in exponents))
         return [f"{v:.{digits}f}" for v in values]
     unit: Literal["D", "s"] = "D" if (column.resolution or "day") == "day" else "s"
     moments = EPOCH + np.array([int(v) for v in values], dtype="timedelta64[s]")
     return [t.replace("T", " ") for t in np.datetime_as_string(moments, unit=unit)]
-
-
-def _digits(column: Column) -> int:
-    """Decimals that write every position of a float column exactly."""
-    exponents = [int(x.normalize().as_tuple().exponent) for x in (column.step, column.bounds[0])]
-    return max(0, *(-e for e in exponents))
 
 
 def typed(texts: Mapping[str, pa.Array], schema: Schema) -> dict[str, pa.Array]:

@@ -173,7 +173,9 @@ def column_problems(column: Column, complete: bool):
         yield from _bound_problems(column)
     if column.format is not None and (problem := format_problem(column.type, column.format)):
         yield problem
-    if column.pattern is not None and (problem := _pattern_problem(column, column.pattern)):
+    if column.pattern is not None and column.type != "identifier":
+        yield "pattern is the form of made-up keys; make the column an identifier"
+    elif column.pattern is not None and (problem := key_pattern.problem(column.pattern)):
         yield problem
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
@@ -188,12 +190,6 @@ def column_problems(column: Column, complete: bool):
         yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):
         yield "labels must name each category once, in the order of the categories"
-
-
-def _pattern_problem(column: Column, pattern: str) -> str | None:
-    if column.type != "identifier":
-        return "pattern is the form of made-up keys; make the column an identifier"
-    return key_pattern.problem(pattern)
 
 
 def _category_problems(column: Column):
@@ -241,13 +237,7 @@ def _bound_problems(column: Column):
         yield f"min {column.min} is above max {column.max}; swap them"
     elif column.type == "integer" and not all(x == x.to_integral_value() for x in (low, high)):
         yield "min and max of an integer column must be whole numbers"
-    else:
-        yield from _step_problems(column)
-
-
-def _step_problems(column: Column):
-    worded = isinstance(column.resolution, str)
-    if column.resolution is not None and worded != (column.type == "datetime"):
+    elif column.resolution is not None and isinstance(column.resolution, str) != (column.type == "datetime"):
         yield "resolution is second, minute, hour or day for a date, a number otherwise"
     elif not (column.step > 0 and math.isfinite(column.step)):
         yield "resolution must be above 0"
@@ -259,5 +249,4 @@ def _step_problems(column: Column):
 
 def _seconds(text: str) -> Decimal:
     """Seconds since 1970 of an ISO date or date-time without a zone."""
-    moment = dt.datetime.fromisoformat(text)
-    return Decimal(int((moment - dt.datetime(1970, 1, 1)).total_seconds()))
+    return Decimal(int((dt.datetime.fromisoformat(text) - dt.datetime(1970, 1, 1)).total_seconds()))

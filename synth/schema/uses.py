@@ -44,6 +44,7 @@ GRAMMAR = {"by", "x", "across", "between", "compare", "predict", "of", "and", "c
 WORD = re.compile(r"(?<![\w.`\"'])[^\W\d][\w.]*(?![\w.`\"']|\s*\()")  # of a formula: no function, nothing quoted
 
 Named = tuple[str, ...]
+LISTS = ("of", "groups", "columns")  # facts of uses that name columns
 
 
 class _Use(BaseModel):
@@ -53,13 +54,9 @@ class _Use(BaseModel):
     weight: float = Field(default=1.0, gt=0, le=MOST_WEIGHT)
 
     @property
-    def _lists(self) -> dict[str, Named]:
-        return {n: v for n in ("of", "groups", "columns") if (v := getattr(self, n, None))}
-
-    @property
     def names(self) -> Named:
         """The columns that it names; of a formula none, which whoever reads formulas knows."""
-        return tuple(name for listed in self._lists.values() for name in listed)
+        return tuple(name for part in LISTS for name in getattr(self, part, ()))
 
     @property
     def tables(self) -> tuple[Named, ...]:
@@ -69,7 +66,7 @@ class _Use(BaseModel):
     @property
     def words(self) -> str:
         """The use as a line of text, without its weight."""
-        return self.form.format(**{n: ", ".join(map(quoted, listed)) for n, listed in self._lists.items()})
+        return self.form.format(**{part: ", ".join(map(quoted, getattr(self, part, ()))) for part in LISTS})
 
 
 class TableUse(_Use):
@@ -189,7 +186,10 @@ def of_text(text: str) -> Use:
     """
     line, weight = " ".join(text[: 2 * MOST_TEXT].split()), 1.0
     if len(text) <= MOST_TEXT and (match := WEIGHT.search(line)):
-        line, weight = line[: match.start()], _number(match[1], text)
+        try:
+            line, weight = line[: match.start()], float(match[1])
+        except ValueError:
+            raise InputError(f"use {shown(text)}: the weight must be a number; {FORMS}") from None
     if not line or len(text) > MOST_TEXT:
         raise InputError(f"use {shown(text)}: must be 1 to {MOST_TEXT} characters; {FORMS}")
     plain, names = without_quotes(line)
@@ -223,13 +223,6 @@ def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
     if len(parts) > 1:
         return TableUse(columns=tuple(restored(p.strip(), quotes) for p in parts), weight=weight)
     raise InputError(f"use {shown(line)}: is none that is understood; {FORMS}")
-
-
-def _number(text: str, line: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"use {shown(line)}: the weight must be a number; {FORMS}") from None
 
 
 def without_quotes(line: str) -> tuple[str, list[str]]:

@@ -346,7 +346,7 @@ def test_metadata_become_a_schema_that_waits_for_its_bounds(command, metadata, t
     again = json.loads(back.read_text())
     assert again["relationships"] == RELATED_METADATA["relationships"]
     assert again["tables"]["homes"]["primary_key"] == ["state", "number"]
-    assert sdv_metadata.from_sdv_related(again).references == sdv_metadata.from_sdv_related(RELATED_METADATA).references
+    assert sdv_metadata.from_sdv(again).references == sdv_metadata.from_sdv(RELATED_METADATA).references
 
 
 def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
@@ -388,7 +388,7 @@ WRONG = {
 def test_a_wrong_relationship_is_one_line(wrong):
     part, words = WRONG[wrong]
     with pytest.raises(InputError, match=words):
-        sdv_metadata.from_sdv_related(
+        sdv_metadata.from_sdv(
             {**RELATED_METADATA, "relationships": [{**RELATED_METADATA["relationships"][0], **part}]}
         )
 
