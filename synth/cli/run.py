@@ -51,10 +51,10 @@ def run(
         for name, value in given.items():
             if value is None:
                 raise UsageError(f"{name} is missing; see `synth run --help`")
-        asked["method"] = asked["method"] or "mixture"
+        asked |= {"method": asked["method"] or "mixture", "table": table or source_table, "out": out}
         if warned := warning(asked["method"], epsilon=asked["epsilon"]):  # before anything is spent
             print(f"note: {warned}", file=sys.stderr)
-        result, folder = jobs.run(RunRequest(table=table or source_table, out=out, **asked), job)
+        result, folder = jobs.run(RunRequest(**asked), job)
     plain = result.plain()
     return plain | {"job": str(folder)}, _summary(plain, result.card)
 

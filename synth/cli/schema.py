@@ -23,7 +23,7 @@ from synth.cli.options import (
     several,
     some,
 )
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.schema.names import MOST_PREFIX
 from synth.schema.table import MOST_CHILDREN
 
@@ -154,73 +154,54 @@ def schema_init(
     from synth.sources import drafting
     from synth.sources.draft_related import Wanted, is_folder_of_tables
 
-    kinds: dict[str, Any] = {
-        "categorical": categorical,
-        "ordinal": ordinal,
-        "identifier": identifier,
-        "datetime_": dates,
-    }
+    kinds: dict[str, Any] = {"categorical": categorical, "ordinal": ordinal, "identifier": identifier}
     stated = _dialect(encoding=encoding, delimiter=delimiter, decimal=decimal, thousands=thousands)
-    common: dict[str, Any] = {"max_categories": asked.pop("max_categories"), "missing": missing}
+    common: dict[str, Any] = {"max_categories": asked.pop("max_categories"), "missing": missing, "stated": stated}
+    common["kinds"] = {**kinds, "datetime_": dates}
     word = {"assume_public": asked.pop("assume_public"), "because": asked.pop("reasons"), "forms": pattern}
     across: dict[str, Any] = {"root": root, "public": public, "most_children": most_children}
     if table is None or (source is None and is_folder_of_tables(table)):
-        target, max_rows = asked["target"], asked["max_rows"]
-        alone = {
-            "codes": codes,
-            "format": formats,
-            "target": target,
-            "group": group,
-            "unit": unit,
-            "max_rows": max_rows,
-        }
+        alone = {"codes": codes, "format": formats, "group": group, "unit": unit}
+        alone |= {"target": asked["target"], "max_rows": asked["max_rows"]}
         none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
         wanted = Wanted(dataset=asked["dataset"], keys=drafting.references(key or ()), **across)
-        drafted = drafting.described_tables(table, source, wanted=wanted, stated=stated, kinds=kinds, **common)
-        tell(drafted.notes)
-        return _write(drafted, out, "drafted", **word)
+        return _write(drafting.described_tables(table, source, wanted=wanted, **common), out, "drafted", **word)
     none_of({**across, "key": key}, "is of related tables, a folder with a file for each")
     asked |= {"formats": formats, "group": group, "unit": unit, "books": codes}
-    made = drafting.described(table, source, stated=stated, kinds=kinds, **asked, **common)
-    _tell_reading(made)
-    tell(made.notes)
-    return _write({"": made.schema}, out, "drafted", **word)
-
-
-def _tell_reading(made: "Described") -> None:
-    """One line on stderr: how the file was read, and what to do if that is wrong."""
-    if made.read_as is not None:
-        result = made.schema.dialect or made.read_as
-        plain = "" if made.schema.dialect else " (the plain way, which needs no dialect)"
-        remedy = "correct? else state --encoding, --delimiter, --decimal, --thousands"
-        print(f"read as {result.in_words()}{plain}: {remedy}", file=sys.stderr)
+    return _write(drafting.described(table, source, **asked, **common), out, "drafted", **word)
 
 
 def _write(
-    drafted: "DraftedTables | dict[str, Schema]",
+    made: "DraftedTables | Described",
     out: Path,
     done: str,
     *,
     assume_public: bool | Sequence[str],
     because: Mapping[str, str],
-    forms: Any = None,
+    forms: Mapping[str, str] | None = None,
 ) -> Said:
-    """Vouches for a draft, of one table (under "") or of several, and writes it. Errors: UsageError."""
+    """Vouches for a draft, of one table or of several, and writes it; on stderr what to look at. Errors: UsageError."""
     from synth.pipeline.learn_schema import lacking
+    from synth.sources.drafting import Described
 
-    tables = vouch(
-        formed(drafted if isinstance(drafted, dict) else drafted.tables, forms or {}), assume_public, because
-    )
+    if isinstance(made, Described) and made.read_as is not None:
+        result = made.schema.dialect or made.read_as
+        plain = "" if made.schema.dialect else " (the plain way, which needs no dialect)"
+        remedy = "correct? else state --encoding, --delimiter, --decimal, --thousands"
+        print(f"read as {result.in_words()}{plain}: {remedy}", file=sys.stderr)
+    tell(made.notes)
+    drafted = {"": made.schema} if isinstance(made, Described) else made.tables
+    tables = vouch(formed(drafted, forms or {}), assume_public, because)
     counts = {n: len(s.columns) for n, s in tables.items()}
-    if isinstance(drafted, dict):
+    if isinstance(made, Described):
         facts = tables[""]
         if done == "imported" and (absent := lacking(facts)):
             remedy = "state them, draft them with --table, or learn them"
             tell([f"no bounds or categories yet: {', '.join(absent)}: {remedy}"])
         write_text(out, facts.to_json())
         return {"columns": counts[""], "paths": {"schema": str(out)}}, [f"{counts['']} columns {done}: {out}"]
-    write_text(out, replace(drafted, tables=tables).to_json())
-    tell([f"to be decided: {line}" for line in drafted.plain.get("open", ())])
+    write_text(out, replace(made, tables=tables).to_json())
+    tell([f"to be decided: {line}" for line in made.plain.get("open", ())])
     said = ", ".join(f"{n} ({many} columns)" for n, many in counts.items())
     return {"tables": counts, "paths": {"schema": str(out)}}, [f"{len(tables)} tables {done}: {said}: {out}"]
 
@@ -245,7 +226,11 @@ def vouch(
     for name, schema in tables.items():
         of = f"{name}." if name else ""
         own = list(_own(dict.fromkeys(named, ""), of))
-        schema = schema_approval.explained(schema, _own(because, of))
+        reasons = _own(because, of)
+        for column in (n for n in reasons if n not in schema.columns):
+            raise UsageError(f"--reason {of}{column}: the schema has no such column; {meant(column, schema.columns)}")
+        told = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
+        schema = schema.model_copy(update={"columns": told})
         if assume_public is not False:
             waiting, alone = schema.unconfirmed(), schema_approval.risky(schema)
             given = [n for n in waiting if n not in alone or n in own]
@@ -309,7 +294,7 @@ def schema_import(
     from synth.schema import codebook
     from synth.schema.sdv_metadata import is_schema, read_sdv
     from synth.schema.table import load
-    from synth.sources.draft_related import DraftedTables, Wanted
+    from synth.sources.draft_related import Wanted
     from synth.sources.drafting import imported
 
     plain, books = read_sdv(metadata), {"books": codes, "missing": missing}
@@ -322,13 +307,7 @@ def schema_import(
         return {"codes": list(named), "paths": {"schema": str(out)}}, [f"{', '.join(named)}: with code books: {out}"]
     across: dict[str, Any] = {"root": root, "public": public, "most_children": most_children}
     more: dict[str, Any] = {**books, "wanted": Wanted(**across), "name": f"metadata {metadata}"}
-    made = imported(plain, table, source, table_name=table_name, **more)
-    if isinstance(made, DraftedTables):
-        tell(made.notes)
-        return _write(made, out, "imported", **word)
-    _tell_reading(made)
-    tell(made.notes)
-    return _write({"": made.schema}, out, "imported", **word)
+    return _write(imported(plain, table, source, table_name=table_name, **more), out, "imported", **word)
 
 
 @command(schema_app, name="export")
