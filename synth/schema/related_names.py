@@ -148,7 +148,7 @@ def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequ
     if root is not None:  # only what it reaches
         reached, down = [root], []
         for table in reached:
-            down += [r for r in inner if r.parent == table and r not in down and r.child != root]
+            down = [*dict.fromkeys([*down, *(r for r in inner if r.parent == table and r.child != root)])]
             reached += list(dict.fromkeys(r.child for r in down if r.child not in reached))
         inner, aside = down, [t for t in made if t not in reached]
         made = [t for t in made if t in reached]
