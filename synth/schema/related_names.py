@@ -146,7 +146,7 @@ def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequ
     inner = [r for r in references if r.parent in made and r.child in made and r.parent != r.child]
     aside: list[str] = []
     if root is not None:  # only what it reaches
-        reached, down = [root], []
+        reached, down = [root], list[Reference]()
         for table in reached:
             down = [*dict.fromkeys([*down, *(r for r in inner if r.parent == table and r.child != root)])]
             reached += list(dict.fromkeys(r.child for r in down if r.child not in reached))
