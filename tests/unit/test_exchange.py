@@ -388,9 +388,7 @@ WRONG = {
 def test_a_wrong_relationship_is_one_line(wrong):
     part, words = WRONG[wrong]
     with pytest.raises(InputError, match=words):
-        sdv_metadata.from_sdv(
-            {**RELATED_METADATA, "relationships": [{**RELATED_METADATA["relationships"][0], **part}]}
-        )
+        sdv_metadata.from_sdv({**RELATED_METADATA, "relationships": [{**RELATED_METADATA["relationships"][0], **part}]})
 
 
 REGION = 'value,label\n1,North\n2,"South, with islands"\n3,East\n4,West\n?,not asked\n'

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.schema import codec, literals
-from synth.schema.table import Column, Schema
 from synth.schema.intervals import Intervals
+from synth.schema.table import Column, Schema
 
 
 @pytest.mark.parametrize(
