@@ -16,9 +16,9 @@ TEXTS = ("dataset", "target", "unit", "actor", "approved_by", "prior_reason")
 Note = Callable[[str], None]
 
 
-def means(what: str, default: Any = None, **more: Any) -> Any:
+def means(what: str, default: Any = None) -> Any:
     """A field with what its option means: one line, which the command line's help shows."""
-    return Field(default, description=what, **more)
+    return Field(default, description=what)
 
 
 class Stored(BaseModel):
@@ -99,7 +99,7 @@ class RunRequest(Stored):
         "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
         "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
     )
-    schema_file: str | None = means("The table's schema, a JSON file.", alias="schema")
+    schema_file: str | None = Field(None, description="The table's schema, a JSON file.", alias="schema")
     epsilon: float = means("Privacy loss of the whole run; smaller is more private.", ...)
     delta: float = means("Probability that epsilon does not bound the loss.", ...)
     method: str = means("Method; `synth.methods()` lists them.", "mixture")
