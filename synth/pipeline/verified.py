@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import UsageError, reading
-from synth.generators.core.related_model import DrawnTable, NestedMixture
+from synth.generators.core.related_model import DrawnTable
 from synth.pipeline.charge import charge
 from synth.pipeline.draw_rows import Drawing, with_rows
 from synth.pipeline.prepare import Context, requested
@@ -101,7 +101,19 @@ class Questions:
     def planned(self) -> tuple[Planned, ...]:
         """The questions with the law of the synthetic rows."""
         if self.schema.tree is not None:
-            return planned_trees(self.read, self._model, rng=np.random.default_rng(0))
+            model, rng = self._model, np.random.default_rng(0)
+            widest = max(model.schema.most_rows(t) for t in model.schema.tables)
+            most = max(MOST_ROWS // widest, FEWEST_ROOTS)
+            roots = int(min(np.clip(TIMES * model.total, FEWEST_ROOTS, MOST_ROOTS), most))
+            rules = {n: Rules(s) for n, s in model.schema.tables.items()}
+            drawing = Drawing(model, with_rows(model.schema, {}), rules=rules)
+            forest = _forest(model.schema, list(drawing.blocks(roots, rng=rng)))
+            each, result = max(float(model.total), 1.0) / forest.num_roots, []
+            for question in self.read:
+                rows, unit = rows_of(forest, question.score)
+                total = each * len(unit)
+                result.append(Planned.of(question, rows, total, unit=unit, units=each * forest.num_roots))
+            return tuple(result)
         rows, total = self.drawn
         return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
 
@@ -222,24 +234,6 @@ class Questions:
         for name in sorted({n for q in self.read for n in q.score.columns}):
             if name not in given or _positioned(given[name]) != _positioned(columns[name]):
                 raise UsageError(OTHER.format(f"column {name}"))
-
-
-def planned_trees(
-    questions: Sequence[Question], model: NestedMixture, *, rng: np.random.Generator
-) -> tuple[Planned, ...]:
-    """The questions with the law of trees drawn from the model. Errors: UsageError where hardly a row takes part."""
-    schema = model.schema
-    widest = max(schema.most_rows(t) for t in schema.tables)
-    roots = int(min(np.clip(TIMES * model.total, FEWEST_ROOTS, MOST_ROOTS), max(MOST_ROWS // widest, FEWEST_ROOTS)))
-    rules = {n: Rules(s) for n, s in schema.tables.items()}
-    forest = _forest(schema, list(Drawing(model, with_rows(schema, {}), rules=rules).blocks(roots, rng=rng)))
-    each = max(float(model.total), 1.0) / forest.num_roots
-    result = []
-    for question in questions:
-        rows, unit = rows_of(forest, question.score)
-        total = each * len(unit)
-        result.append(Planned.of(question, rows, total, unit=unit, units=each * forest.num_roots))
-    return tuple(result)
 
 
 def _forest(schema: Dataset, blocks: Sequence[Mapping[str, DrawnTable]]) -> Forest:

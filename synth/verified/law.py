@@ -91,8 +91,8 @@ class Law(PublicRows):
         ``likeness``: the part of the roots whose rows are all equal to one of them, drawn at random.
         ``bent``: whether it is to be bent; else it is as analysed, to the last row.
         """
-        size = len(next(iter(rows.values())))
-        each = np.full(size, total / max(size, 1))
+        many = len(next(iter(rows.values())))
+        each = np.full(many, total / max(many, 1))
         if unit is not None and likeness > 0:
             rows, unit, each = _likened(rows, unit, each, likeness)
         x, y, here = template.design(rows)
@@ -103,7 +103,12 @@ class Law(PublicRows):
         tilted = tilted and len(x) <= MOST_GROUPS and len(np.unique(x, axis=1).T) <= len(x)
         if tilted:
             x, y, w = _cells(x, y, w)
-        turn = _orthonormal(x, w) if len(w) else np.eye(len(x))
+        turn = np.eye(len(x))
+        if len(w):  # a triangle that turns columns into ones of mean square 1 that are orthogonal
+            size = np.sqrt((x**2) @ w / w.sum())
+            size = np.where(size > 0, size, 1.0)
+            upper = np.asarray(np.linalg.qr((x / size[:, None] * np.sqrt(w / w.sum())).T, mode="r"))
+            turn = np.linalg.inv(upper.T) / size
         law = cls(
             template=template,
             total=total,
@@ -375,14 +380,6 @@ def _cells(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.
     return np.repeat(groups, 2, axis=1), np.tile([0.0, 1.0], groups.shape[1]), np.where(counts > 0, counts, 0.5)
 
 
-def _orthonormal(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """A triangle that turns columns into ones of mean square 1 that are orthogonal, (p, p)."""
-    size = np.sqrt((x**2) @ w / w.sum())
-    size = np.where(size > 0, size, 1.0)
-    upper = np.asarray(np.linalg.qr((x / size[:, None] * np.sqrt(w / w.sum())).T, mode="r"))
-    return np.linalg.inv(upper.T) / size
-
-
 def free(template: Score, rows: Mapping[str, np.ndarray]) -> list[int]:
     """Which terms the rows tell apart: those that others before them do not determine."""
     x, _, here = template.design(rows)
@@ -453,11 +450,6 @@ class SurvivalLaw(PublicRows):
     def units(self) -> float:
         """How many rows the table has."""
         return self.total
-
-    def fewest_at_risk(self) -> float:
-        """How many are left before the last of the times, by the synthetic rows."""
-        last = int(np.flatnonzero(self.inside[:, -1]).max(initial=0))
-        return float(self.w[self.at >= last].sum())
 
     @cached_property
     def _force(self) -> np.ndarray:

@@ -75,7 +75,8 @@ class Planned:
         """
         if question.score.link == SURVIVAL:
             lasting = SurvivalLaw.of(question.score, rows, total)
-            if lasting.fewest_at_risk() < FEWEST:
+            last = int(np.flatnonzero(lasting.inside[:, -1]).max(initial=0))
+            if lasting.w[lasting.at >= last].sum() < FEWEST:  # left before the last of the times
                 raise UsageError(
                     "question: hardly any synthetic row is left before the last time; ask of earlier times, or of more "
                     "rows"
@@ -122,17 +123,10 @@ class Planned:
         """How many sums are asked for in all."""
         return len(self.shares()) + (self.rebuilt is not None)
 
-    def alikeness(self, sigma: float, purpose: str) -> Embedding | None:
-        """What is asked first where roots have several rows; ``sigma`` as of a step."""
-        if self.rebuilt is None:
-            return None
-        score = replace(self._telling, squared=True)
-        return Embedding(purpose=purpose, features=score, sigma=sigma / ALIKE**0.5)
-
     def likened(self, release: EmbeddingRelease) -> "Planned":
         """The plan where roots' rows are as alike as the answer says, and by ``SURE`` deviations of its noise more."""
         assert self.rebuilt is not None
-        apart, equal = (law.squared(self._telling) for law in self._ends)
+        apart, equal = (law.squared(self.telling) for law in self._ends)
         reported = float(release.values[0]) + SURE * release.question.sigma
         likeness = min(max((reported - apart) / max(equal - apart, 1e-9), 0.0), 1.0)
         law, small = self.rebuilt(likeness)
@@ -145,7 +139,7 @@ class Planned:
         return self.rebuilt(0.0)[1], self.rebuilt(1.0)[1]
 
     @cached_property
-    def _telling(self) -> TreeScore:
+    def telling(self) -> TreeScore:
         """The sum, so cut that its squared lengths differ most between the synthetic rows and equal ones."""
         apart, equal = self._ends
         scores = [s for s in (cut.of(self._asked) for cut in self._cuts) if isinstance(s, TreeScore)]
@@ -157,7 +151,9 @@ class Planned:
         if len(cuts) == 1:
             return cuts[0]
         if key not in self.clips:
-            errors = [self._error(c, key) for c in cuts]
+            # mean squared errors about the table's own coefficients, each in its own sampling deviation
+            own = [np.maximum(self._moments(c).plain, 1e-300) for c in cuts]
+            errors = [float(np.mean(self._expected(c, key).within / one)) for c, one in zip(cuts, own, strict=True)]
             self.clips[key] = cuts[int(np.nanargmin(errors))] if np.isfinite(errors).any() else cuts[-1]
         return self.clips[key]
 
@@ -170,11 +166,6 @@ class Planned:
             sizes = np.array([1.0 if link == COUNT else max(level, 1 - level)])
         lengths = np.geomspace(1.0, score.most, LENGTHS) if isinstance(score, TreeScore) and score.most > 1 else [1.0]
         return [Cut(float(clip), float(length)) for length in lengths for clip in sizes]
-
-    def _error(self, cut: Cut, sigma: float) -> float:
-        """The mean squared error about the table's own coefficients, each in its own sampling deviation."""
-        own = np.maximum(self._moments(cut).plain, 1e-300)
-        return float(np.mean(self._expected(cut, sigma).within / own))
 
     def _moments(self, cut: Cut) -> inference.Moments:
         if cut not in self.looked:
@@ -272,9 +263,10 @@ class VerifiedQuestions(Method):
             own: list[EmbeddingRelease] = []
             # noise of one sum that takes the whole of a question's share
             sigma = run.setting.sigma(SAFE / len(self.planned), signed=planned.law.template.link != COUNT)
-            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
-            if first is not None:
-                releases.append(run.ask(first))
+            if planned.rebuilt is not None:  # roots have several rows: how alike these are is asked first
+                telling = replace(planned.telling, squared=True)
+                how: dict[str, Any] = {"purpose": f"question {i + 1}, likeness", "sigma": sigma / ALIKE**0.5}
+                releases.append(run.ask(Embedding(features=telling, **how)))
                 planned = planned.likened(releases[-1]) if told else planned
             for step in range(len(planned.shares())):
                 done = [measured(r) for r in own] if told else []
