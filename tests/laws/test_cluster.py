@@ -131,8 +131,7 @@ def test_tasks_that_run_twice_change_no_answer(home, here, cluster):
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
-    ("stage", "of"),
-    [("check", "rows"), ("read", "rows"), ("measure", "rows"), ("measure", "persons"), ("fit", "rows")],
+    ("stage", "of"), [("check", "rows"), ("read", "rows"), ("measure", "rows"), ("measure", "persons"), ("fit", "rows")]
 )
 def test_a_worker_killed_at_a_stage_changes_no_answer(home, here, cluster, stage, of):
     name = f"{stage}-{of}"

@@ -164,10 +164,7 @@ REGISTRY = closed(
             justification=LABEL,
         ),
         administrative=closed(
-            status=TEXT,
-            registry_authors=list_of(TEXT),
-            tier=one_of(1, 2, 3),
-            evidence_sources={"type": "object"},
+            status=TEXT, registry_authors=list_of(TEXT), tier=one_of(1, 2, 3), evidence_sources={"type": "object"}
         ),
     )
 )

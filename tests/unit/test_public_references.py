@@ -16,16 +16,9 @@ BEDS = pd.DataFrame({"unit": ["a", "a", "b", "c"], "bed": ["1", "2", "1", "3"], 
 
 
 def plain(**changes):
-    stays = {
-        "pid": KEY,
-        "unit": codes("a", "b", "c"),
-        "bed": codes("1", "2", "3"),
-        "days": number(0, 9),
-    }
+    stays = {"pid": KEY, "unit": codes("a", "b", "c"), "bed": codes("1", "2", "3"), "days": number(0, 9)}
     facts = several(
-        a_key("stays", "patients", "pid", 3),
-        patients=facts_of(pid=KEY, sex=codes("f", "m")),
-        stays={"columns": stays},
+        a_key("stays", "patients", "pid", 3), patients=facts_of(pid=KEY, sex=codes("f", "m")), stays={"columns": stays}
     ) | {"dataset": "beds", "public": {"beds": {"key": ["unit", "bed"], "referred_by": ["stays.unit+bed"]}}}
     return {**facts, **changes}
 

@@ -43,12 +43,7 @@ WRONG = {
     "of another kind": ({"keys__1__columns": ["code"]}, "acts.code is of type categorical"),
     "circle": ({"keys__0__parent": "acts", "keys__0__parent_columns": ["sid"]}, "circle"),
     "two parents": (
-        {
-            "keys": [
-                *PLAIN["keys"],
-                a_key("acts", "patients", "sid", 2, parent_columns="pid"),
-            ]
-        },
+        {"keys": [*PLAIN["keys"], a_key("acts", "patients", "sid", 2, parent_columns="pid")]},
         "acts has several parents",
     ),
     "two roots": ({"keys": PLAIN["keys"][:1]}, "patients, acts have no parent"),
