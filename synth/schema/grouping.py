@@ -36,7 +36,20 @@ class Groups:
 
 def fine(column: Column, positions: np.ndarray) -> Groups:
     """Groups for a chart: the commonest categories, or bins of equal width between the outermost rows."""
-    return _bins(column, positions) if column.is_numeric else _top(column, positions, keep=BARS)
+    if not column.is_numeric:
+        return _top(column, positions, keep=BARS)
+    valid = positions[positions < column.size]
+    low, high = (0, column.size - 1) if len(valid) == 0 else np.quantile(valid, [TAIL, 1 - TAIL], method="nearest")
+    width = max(1, -(-(int(high) - int(low) + 1) // BARS))
+    inner = np.arange(int(low), int(high) + 1, width)
+    edges = np.array([number(column, p) for p in [*inner, int(inner[-1]) + width]])
+    ends = np.append(inner[1:], inner[-1] + width) - 1
+    labels = [_span(column, int(a), int(b)) for a, b in zip(inner, np.minimum(ends, column.size - 1), strict=True)]
+    if ends[-1] < column.size - 1:
+        labels[-1] = f"{_text(column, int(inner[-1]))} and above"
+    if inner[0] > 0:
+        labels[0] = f"up to {_text(column, int(ends[0]))}"
+    return _numeric(column, np.append(0, inner[1:]), labels, edges=edges)  # the outermost bins take in the tails
 
 
 def coarse(column: Column, positions: np.ndarray) -> Groups:
@@ -49,23 +62,6 @@ def coarse(column: Column, positions: np.ndarray) -> Groups:
     ends = np.append(starts[1:], column.size) - 1
     labels = [_span(column, int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
     return _numeric(column, starts, labels, edges=None)
-
-
-def _bins(column: Column, positions: np.ndarray) -> Groups:
-    valid = positions[positions < column.size]
-    low, high = (0, column.size - 1) if len(valid) == 0 else np.quantile(valid, [TAIL, 1 - TAIL], method="nearest")
-    width = max(1, -(-(int(high) - int(low) + 1) // BARS))
-    inner = np.arange(int(low), int(high) + 1, width)
-    edges = np.array([number(column, p) for p in [*inner, int(inner[-1]) + width]])
-    ends = np.append(inner[1:], inner[-1] + width) - 1
-    labels = [_span(column, int(a), int(b)) for a, b in zip(inner, np.minimum(ends, column.size - 1), strict=True)]
-    if ends[-1] < column.size - 1:
-        labels[-1] = f"{_text(column, int(inner[-1]))} and above"
-    if inner[0] > 0:
-        labels[0] = f"up to {_text(column, int(ends[0]))}"
-    starts = inner.copy()
-    starts[0] = 0  # the outermost bins take in the tails
-    return _numeric(column, starts, labels, edges=edges)
 
 
 def _numeric(column: Column, starts: np.ndarray, labels: list[str], *, edges: np.ndarray | None) -> Groups:
@@ -97,23 +93,20 @@ def bin_labels(column: Column, starts: np.ndarray, groups: np.ndarray) -> list[s
     >>> bin_labels(age, np.array([0, 5]), np.array([0, 1]))
     ['0 to 4', '5 to 9']
     """
-    ends = np.append(starts[1:], column.cells) - 1
     held: list[list[str]] = [[] for _ in range(int(groups.max()) + 1)]
-    for start, end, group in zip(starts.tolist(), ends.tolist(), groups.tolist(), strict=True):
-        if group >= 0:
-            held[group].append(_run(column, start, end))
-    return [h[0] if len(h) == 1 else f"{h[0]} and {len(h) - 1} more" for h in held]
-
-
-def _run(column: Column, start: int, end: int) -> str:
-    """A run of positions in words; a missing code stands for itself."""
-    if start >= column.size:
-        return missing_label(column.missing_codes[start - column.size])
-    end = min(end, column.size - 1)
-    if column.is_numeric:
-        return _span(column, start, end)
     names = column.labels or column.categories or ()
-    return names[start] if start == end else f"{names[start]} to {names[end]}"
+    ends = np.append(starts[1:], column.cells) - 1
+    for start, end, group in zip(starts.tolist(), ends.tolist(), groups.tolist(), strict=True):
+        if group < 0:
+            continue
+        end = min(end, column.size - 1)
+        if start >= column.size:  # a missing code stands for itself
+            held[group].append(missing_label(column.missing_codes[start - column.size]))
+        elif column.is_numeric:
+            held[group].append(_span(column, start, end))
+        else:
+            held[group].append(names[start] if start == end else f"{names[start]} to {names[end]}")
+    return [h[0] if len(h) == 1 else f"{h[0]} and {len(h) - 1} more" for h in held]
 
 
 def missing_label(code: str) -> str:
