@@ -53,8 +53,9 @@ def _request(w: Wizard) -> app_api.RunRequest:
         relation=w.relation,
         owner=access.me().name,
         separate=_apart(w),
-        **({"method": joined_method(w)} if together(w) else {"method": w.method, "options": w.options}),
-        **({} if several(w) else {"dialect": options.written_as(w)}),
+        method=joined_method(w) if together(w) else w.method,
+        options={} if together(w) else w.options,
+        dialect="same" if several(w) else options.written_as(w),
         **prior.asked(w),
     )
 
@@ -187,7 +188,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     _may_spend_beside(who, name, epsilon)
     result = app_api.StatisticsRequest(
         table=str(request["table"]),
-        schema=str(release(job) / "schema.json"),
+        schema_file=str(release(job) / "schema.json"),
         ask=tuple(asked),
         epsilon=epsilon,
         delta=delta,
