@@ -17,7 +17,7 @@ def section() -> None:
     w = wizard()
     names = facts.identifiers(w.plain)
     asked = not answered(w)
-    stated = w.plain.get("unit") if w.plain.get("unit") in names else "row"
+    stated = next((n for n in names if n == w.plain.get("unit")), "row")
     repeats = asked and stated != "row"
     options = ["row", *names]
     if asked and w.plain.get("unit") in names:
