@@ -32,7 +32,7 @@ def test_a_table_goes_from_upload_to_release_and_is_found_again_on_the_way(start
     again.button(key="watch").click().run()
     assert again.title[0].value == "Privacy and accuracy"
     ended(at)
-    assert "to_result" in keys(again.run()), "the run was found again"
+    assert again.run().title[0].value == "The result", "the run was found again, and its table is shown"
     assert at.title[0].value == "The result"
     all_helped(at)
     assert "73:27" in said(at)
