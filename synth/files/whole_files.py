@@ -76,8 +76,11 @@ def folder(out: str | Path) -> Iterator[Path]:
     home.mkdir(parents=True, exist_ok=True)
     begun = f".{_short(out.name)}.folder-"
     for left in (p for p in home.iterdir() if p.name.startswith(begun) and p.name.endswith(PART)):
-        if not _runs(left.name[len(begun) :].partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(OSError, ValueError):  # where that cannot be told, its process is there
+            try:
+                os.kill(int(left.name[len(begun) :].partition("-")[0]), 0)
+            except ProcessLookupError:
+                shutil.rmtree(left, ignore_errors=True)
     draft = home / f"{begun}{os.getpid()}-{secrets.token_hex(6)}{PART}"
     try:
         draft.mkdir()
@@ -107,17 +110,6 @@ def check(path: Path) -> None:
     if stat.S_ISLNK(result.st_mode):
         raise OSError(errno.ELOOP, "a symbolic link, which is never written through; name the file itself", str(path))
     regular_files.check(result, path)
-
-
-def _runs(process: str) -> bool:
-    """Whether a process of this number is there; yes where that cannot be told."""
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, ValueError):
-        return True
-    return True
 
 
 def _sync(path: Path) -> None:

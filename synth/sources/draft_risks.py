@@ -160,8 +160,12 @@ def risk_of_text(seen: ColumnTexts) -> Risk | None:
         return "text"
     if seen.rows <= SMALL_TABLE:
         return None
-    if _key_of_texts(seen):
-        return "key"
+    if seen.long or (seen.size > FEW and seen.size * 10 > seen.rows):
+        digits = pc.count_substring_regex(pa.array(seen.values, pa.string()), "[0-9]").to_numpy(zero_copy_only=False)
+        numbered = np.median(digits) >= 6 or seen.size * 2 > seen.rows
+        coded = numbered and _share(seen.values, CODED) >= MOSTLY
+        if named_like_key(seen.name) or named_like_person(seen.name) or coded:
+            return "key"
     if seen.size * 2 > seen.rows:
         return "unique"
     if seen.long:
@@ -190,16 +194,6 @@ def wordy(seen: ColumnTexts) -> bool:
     parts = pc.add(pc.count_substring_regex(pc.utf8_trim_whitespace(array), r"\s+"), 1).to_numpy(zero_copy_only=False)
     lengths = pc.utf8_length(array).to_numpy(zero_copy_only=False)
     return bool(np.median(parts) >= WORDY or np.median(lengths) > LONG)
-
-
-def _key_of_texts(seen: ColumnTexts) -> bool:
-    named = named_like_key(seen.name) or named_like_person(seen.name)
-    many = seen.long or (seen.size > FEW and seen.size * 10 > seen.rows)
-    if named:
-        return many
-    digits = pc.count_substring_regex(pa.array(list(seen.values), pa.string()), "[0-9]").to_numpy(zero_copy_only=False)
-    coded = _share(seen.values, CODED) >= MOSTLY
-    return many and coded and bool(np.median(digits) >= 6 or (seen.size * 2 > seen.rows))
 
 
 def _share(values: Sequence[str], pattern: str) -> float:

@@ -294,27 +294,31 @@ def draft(
             seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
             cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
         made = reported.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
-        return made if name not in (group or {}) else _grouped(name, made, (group or {})[name])
+        if name not in (group or {}):
+            return made
+        length = (group or {})[name]
+        result = coarsening.coarser(made, length) if made.categories else None
+        if result is None:  # their first characters are of no plain form
+            raise UsageError(
+                f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
+                f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
+            )
+        return result
 
     columns = {name: column(name) for name in table.names}
+    if target is not None and columns[target].type in ("identifier", "omitted"):
+        risk = columns[target].risk
+        why = RISKS[risk] if risk else "it looks like a key"
+        raise UsageError(f"`target={target}`: {why}; name it with `categorical=` if it is what shall be predicted")
     proposed, most, said = persons(table, columns)
     facts = {"unit": proposed, "max_rows": most, "unit_source": UNCONFIRMED}
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
     dialect = None if reported.dialect is None or reported.dialect.is_plain else reported.dialect
-    stated = {"dataset": dataset, "target": _target(target, columns), "dialect": dialect}
+    stated = {"dataset": dataset, "target": target, "dialect": dialect}
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
     sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else said)]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
-
-
-def _target(target: str | None, columns: Mapping[str, Column]) -> str | None:
-    """The target where it can be predicted. Errors: UsageError for one that is drafted as never learnt."""
-    if target is not None and columns[target].type in ("identifier", "omitted"):
-        risk = columns[target].risk
-        why = RISKS[risk] if risk else "it looks like a key"
-        raise UsageError(f"`target={target}`: {why}; name it with `categorical=` if it is what shall be predicted")
-    return target
 
 
 def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
@@ -333,14 +337,3 @@ def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
             if kinds.setdefault(name, option) != option:
                 raise UsageError(f"`{keyword}={name}`: already named with `{kinds[name]}=`; keep one")
     return kinds
-
-
-def _grouped(name: str, column: Column, length: int) -> Column:
-    """Errors: UsageError where the values' first characters are of no plain form."""
-    result = coarsening.coarser(column, length) if column.categories else None
-    if result is None:
-        raise UsageError(
-            f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
-            f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
-        )
-    return result

@@ -68,18 +68,16 @@ def places(
         raise UsageError(f"table {absent[0]} of the schema is not given; give all of {', '.join(schema.tables)}")
     if more := [str(n) for n in tables if n not in schema.tables]:
         raise UsageError(f"table {more[0]} is not in the schema, which has {', '.join(schema.tables)}")
-    return {n: t if isinstance(t := tables[n], Place) else place_of(_source(t, n)) for n in schema.tables}
+    given = {name: tables[name] for name in schema.tables}
+    for name, table in given.items():
+        if not isinstance(table, Place | str | Path | pd.DataFrame):
+            raise UsageError(f"table {name}: give a frame or the path of a file")
+    return {n: t if isinstance(t, Place) else place_of(t) for n, t in given.items()}  # type: ignore[arg-type]
 
 
 def folder_at(tables: object) -> Path | None:
     """The folder that is named beside a source; None where it is a database's schema. Privacy: public only."""
     return Path(tables) if isinstance(tables, str | Path) and "/" in str(tables) and is_folder(Path(tables)) else None
-
-
-def _source(table: object, name: str) -> str | Path | pd.DataFrame:
-    if isinstance(table, str | Path | pd.DataFrame):
-        return table
-    raise UsageError(f"table {name}: give a frame or the path of a file")
 
 
 def _files(folder: Path, name: str) -> list[Path]:

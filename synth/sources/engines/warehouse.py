@@ -74,9 +74,7 @@ class WarehouseRows(EncodedRows):
     ) -> None:
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
         self._bound = bound
-        self._fetched: Spill | None = None
         self._held: str | None = None  # the name of what Spark's executors hold
-        self._rows: int | None = None
 
     def __repr__(self) -> str:
         """Columns only."""
@@ -88,16 +86,13 @@ class WarehouseRows(EncodedRows):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A column's positions, fetched."""
-        return self._local()[name]
+        return self._local[name]
 
-    @property
+    @cached_property
     def num_rows(self) -> int:
         """Rows of the table when it was first looked at."""
-        if self._rows is None:
-            first = list(self)[:1]
-            query = f"SELECT COUNT(*) FROM {self._marked(first)}"
-            self._rows = int(next(iter(self._place.asked.rows(query)))[0][0])
-        return self._rows
+        query = f"SELECT COUNT(*) FROM {self._marked(list(self)[:1])}"
+        return int(next(iter(self._place.asked.rows(query)))[0][0])
 
     def release(self) -> None:
         """Lets go of what executors hold; a later question reads the table again."""
@@ -122,22 +117,22 @@ class WarehouseRows(EncodedRows):
 
     def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
         """Fetched rows, some at a time."""
-        return self._local().batches(columns, step)
+        return self._local.batches(columns, step)
 
+    @cached_property
     def _local(self) -> Spill:
-        if self._fetched is None:
-            encoder = Encoder(self._schema, self._draws)
-            if self._bound is None:
-                for batch in self._place.batches(self._schema, []):
-                    encoder.add(batch)
-            else:  # as the engine has encoded those that the bound keeps: those that it counts, no others
-                names = list(self)
-                listed = ", ".join(f"p{i}" for i in range(len(names)))
-                for some in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
-                    codes = {n: np.ascontiguousarray(some[:, i]) for i, n in enumerate(names)}
-                    encoder.add(Batch(table=Table({}, num_rows=len(some)), codes=codes))
-            self._fetched = encoder.spill
-        return self._fetched
+        """The rows, fetched once: as the engine has encoded those that a bound keeps, the ones that it counts."""
+        encoder = Encoder(self._schema, self._draws)
+        if self._bound is None:
+            for batch in self._place.batches(self._schema, []):
+                encoder.add(batch)
+            return encoder.spill
+        names = list(self)
+        listed = ", ".join(f"p{i}" for i in range(len(names)))
+        for some in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
+            codes = {n: np.ascontiguousarray(some[:, i]) for i, n in enumerate(names)}
+            encoder.add(Batch(table=Table({}, num_rows=len(some)), codes=codes))
+        return encoder.spill
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts by the engine, in one pass over its rows for all tables (engine.py).

@@ -454,8 +454,15 @@ def _encoding(path: Path) -> Encoding:
         source = unpacked(raw, path)
         try:
             while seen < LOOKED and (data := source.read(CHUNK)):
-                if seen == 0 and (result := _marked(data)):
-                    return result
+                if seen == 0:
+                    if data.startswith(codecs.BOM_UTF8):
+                        return "utf-8-sig"
+                    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                        return "utf-16"
+                    low, high = data[: 1 << 12 : 2].count(0), data[1 : 1 << 12 : 2].count(0)
+                    half = min(len(data), 1 << 12) // 4
+                    if high > half > low or low > half > high:
+                        return "utf-16-le" if high > low else "utf-16-be"
                 seen += len(data)
                 if data.isascii():
                     continue
@@ -465,16 +472,6 @@ def _encoding(path: Path) -> Encoding:
         except (EOFError, OSError, zlib.error):  # damaged: the reader says so
             return "utf-8"
     return "windows-1252" if lost > words else "utf-8"
-
-
-def _marked(data: bytes) -> Encoding | None:
-    if data.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    low, high = data[: 1 << 12 : 2].count(0), data[1 : 1 << 12 : 2].count(0)
-    half = min(len(data), 1 << 12) // 4
-    return "utf-16-le" if high > half > low else "utf-16-be" if low > half > high else None
 
 
 def _fit(head: str, mark: str, quote: str) -> tuple[float, int]:

@@ -9,7 +9,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain, islice
@@ -83,36 +83,29 @@ def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
-    """Column names, and an iterator over the rows below them, each as wide as the header."""
-    with _faults(path), open_bytes(path) as raw:
-        _check_archive(path, raw)
-        reader = excel_cells.Workbook(raw, read_only=True, data_only=True, keep_links=False)
-        reader.read()
-        book = reader.wb
-        try:
-            sheets = [s for s in book.worksheets if next(_filled(s, path), None) is not None]  # hidden ones included
-            if not sheets:
-                raise InputError(f"{path}: the workbook is empty; it needs a header and at least one row")
-            if len(sheets) > 1:
-                raise InputError(
-                    f"{path}: {len(sheets)} of its sheets hold cells; keep the table's alone, or save it as CSV"
-                )
-            filled = _filled(sheets[0], path)
-            head = next(filled)[1]
-            names = [_text(cell) for cell in head[: 1 + max(i for i, cell in enumerate(head) if cell is not None)]]
-            check_names(names, thing=str(path))
-            yield names, _rows(filled, width=len(names), path=path)
-        finally:
-            book.close()
+    """Column names, and an iterator over the rows below them, each as wide as the header.
 
-
-@contextmanager
-def _faults(path: Path) -> Iterator[None]:
-    """Whatever the reader raises becomes one line without a cell; its warnings, which quote cells, are dropped."""
+    Errors: InputError of one line without a cell, whatever the reader raises.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        with open_bytes(path) as raw, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they quote cells
+            _check_archive(path, raw)
+            reader = excel_cells.Workbook(raw, read_only=True, data_only=True, keep_links=False)
+            reader.read()
+            with closing(reader.wb) as book:
+                sheets = [s for s in book.worksheets if next(_filled(s, path), None) is not None]  # hidden ones too
+                if not sheets:
+                    raise InputError(f"{path}: the workbook is empty; it needs a header and at least one row")
+                if len(sheets) > 1:
+                    raise InputError(
+                        f"{path}: {len(sheets)} of its sheets hold cells; keep the table's alone, or save it as CSV"
+                    )
+                filled = _filled(sheets[0], path)
+                head = next(filled)[1]
+                names = [_text(cell) for cell in head[: 1 + max(i for i, cell in enumerate(head) if cell is not None)]]
+                check_names(names, thing=str(path))
+                yield names, _rows(filled, width=len(names), path=path)
     except InputError:
         raise
     except Exception:  # it raises many kinds on damaged files, among them KeyError, TypeError and zlib.error
