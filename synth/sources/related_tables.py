@@ -72,7 +72,7 @@ def places(
     for name, table in given.items():
         if not isinstance(table, Place | str | Path | pd.DataFrame):
             raise UsageError(f"table {name}: give a frame or the path of a file")
-    return {n: t if isinstance(t, Place) else place_of(t) for n, t in given.items()}  # type: ignore[arg-type]
+    return {n: t if isinstance(t, Place) else place_of(t) for n, t in given.items()}
 
 
 def folder_at(tables: object) -> Path | None:
