@@ -208,9 +208,10 @@ def _lines(job: jobs.Job) -> dict[str, str]:
         return lines | _scores(made)
     told = {phrase(str(u["use"])): (str(u["level"]), u["value"]) for u in _reported(job, "verdict")["verdict"]}
     lines |= {frame.escape(use): _level(*said) for use, said in told.items()}
-    seen = _scores(made)
     if runs.is_several(job):
         seen = {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
+    else:
+        seen = _scores(made)
     return lines | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
