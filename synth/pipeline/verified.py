@@ -110,9 +110,9 @@ class Questions:
             forest = _forest(model.schema, list(drawing.blocks(roots, rng=rng)))
             each, result = max(float(model.total), 1.0) / forest.num_roots, []
             for question in self.read:
-                rows, unit = rows_of(forest, question.score)
-                total = each * len(unit)
-                result.append(Planned.of(question, rows, total, unit=unit, units=each * forest.num_roots))
+                own, unit = rows_of(forest, question.score)
+                units = each * forest.num_roots
+                result.append(Planned.of(question, own, each * len(unit), unit=unit, units=units))
             return tuple(result)
         rows, total = self.drawn
         return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
