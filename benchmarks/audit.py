@@ -13,9 +13,9 @@ from typing import Any
 from docs_figures_audit import shown
 from runner import grid, read, start, write
 
-from synth.evaluate.audit.mechanisms import BARE, bare
 from synth.evaluate.audit.methods import audit
 from synth.generators import GENERATORS
+from tests.planted.bare_mechanisms import BARE, bare
 
 FAMILY = 1e-3  # chance that any of all sound parts is called a violation
 PLANTED = 0.95
@@ -84,11 +84,11 @@ def methods(names: list[str]) -> Iterator[dict[str, Any]]:
 
 def capacity() -> Iterator[dict[str, Any]]:
     """Laplace and Gaussian noise against attackers of growing capacity."""
-    from synth.capacity.views import noise_audit
+    from synth.capacity.views import capacity_audit
 
     for name in ("laplace", "gaussian"):
         for epsilon in (0.5, 1.0, 2.0):
-            yield noise_audit(name, epsilon=epsilon, draws=400_000).plain()
+            yield capacity_audit(name, epsilon=epsilon, draws=400_000).plain()
 
 
 def merged(held: list[dict], rows: list[dict]) -> list[dict]:

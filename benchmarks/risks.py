@@ -21,9 +21,9 @@ from public_tables import texts
 from runner import ROOT, Row, answer_of, environment, start, sure, write
 
 import synth
+from synth.evaluate import risks as attacks_on
 from synth.evaluate.read_sample import Sample, read
-from synth.evaluate.risks import AttackRates, chapter, neighbours
-from synth.evaluate.risks.rates import rate
+from synth.evaluate.risks import AttackRates, rate
 
 PACKAGE = "anonymeter==1.1.0"
 LEFT_OUT = ("person_id", "weekly_hours", "last_visit")  # a key; two that are mostly missing
@@ -75,8 +75,8 @@ def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
     )
     out: list[Row] = []
     for name, one in zip(MADE, made, strict=True):
-        result = chapter.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
-        one_column, several = chapter.singling_out.NAMES[:2]
+        result = attacks_on.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
+        one_column, several = attacks_on.SINGLING_OUT
         kinds = {"linkability": "link", "reconstruction from quasi-identifiers": "reconstruct"}
         kinds |= {one_column: "one", several: "several"}
         out += [_row(name, "ours", kinds[f.attack], f) for f in result if f.attack in kinds]
@@ -87,10 +87,10 @@ def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
 def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.random.Generator) -> AttackRates:
     """All columns in turn as the hidden one, hits of all together."""
     asked = [s.at_most(attacks, rng) for s in (real, held)]
-    both = [rate(np.concatenate(list(neighbours.inferred(a, made).values()))) for a in asked]
+    both = [rate(np.concatenate(list(attacks_on.inferred(a, made).values()))) for a in asked]
     guess = rng.integers(0, made.used, attacks)
     naive = [
-        neighbours.same(asked[0], n, np.asarray(made.positions[n])[guess[: asked[0].used]]).mean() for n in made.columns
+        attacks_on.same(asked[0], n, np.asarray(made.positions[n])[guess[: asked[0].used]]).mean() for n in made.columns
     ]
     return AttackRates(attack="inference", table="", real=both[0], control=both[1], baseline=float(np.mean(naive)))
 

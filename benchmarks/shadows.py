@@ -11,7 +11,7 @@ import numpy as np
 from markdown_tables import filled
 from runner import start, write
 
-from synth.evaluate.risks import shadows
+from synth.evaluate import shadows
 
 HEADS = (
     "tables made by|the attacker has|runs of each|right guesses|at most, by the guarantee"

@@ -22,16 +22,14 @@ SPEAKING = (
     "release/card",
     "evaluate/verdict.py",
     "evaluate/from_rows.py",
-    "evaluate/from_release.py",
     "evaluate/amounts.py",
     "evaluate/column_numbers.py",
     "evaluate/chart_data.py",
     "evaluate/detection.py",
     "evaluate/examination.py",
     "evaluate/related_fidelity.py",
-    "evaluate/risks/chapter.py",
-    "evaluate/risks/rates.py",
-    "evaluate/risks/s",
+    "evaluate/risks.py",
+    "evaluate/shadows.py",
     "evaluate/utility.py",
     "evaluate/quality.py",
     "generators/core/problem.py",
@@ -149,7 +147,7 @@ def _of_templates() -> Iterator[tuple[str, str]]:
     made.policies["ext.i18n.trimmed"] = True
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # as the reports' own environment has it
     there = ROOT / "synth" / "report" / "templates"
-    for path in sorted([*there.glob("*.html"), *there.glob("*.json")]):
+    for path in sorted([*there.glob("*.html"), *there.glob("*.json"), *there.glob("*.md")]):
         tree: nodes.Template = made.parse(path.read_text(encoding="utf-8"))
         for _line, function, found in extract_from_ast(tree, gettext_functions=("_", "gettext")):
             text = str(found[0] if isinstance(found, tuple) else found)

@@ -53,14 +53,13 @@ if TYPE_CHECKING:
     from synth.report.answer_page import answers as answers_of
     from synth.report.answer_page import framed as answer_picture
     from synth.report.answer_page import render as answer_page
-    from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import distances as choice_distances
     from synth.report.chosen_release import look as note_look
     from synth.report.chosen_release import questions as choice_questions
     from synth.report.chosen_release import shared as choice_columns
-    from synth.report.compared import compare as compared
     from synth.report.documents.pack import unwritten as unwritten_papers
+    from synth.report.handed_over import compare as compared
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.preview import preview
@@ -68,9 +67,6 @@ if TYPE_CHECKING:
     from synth.report.publish import verdict as released_verdict
     from synth.report.publish import write as write_publishable_report
     from synth.report.result_page import render as result_page
-    from synth.report.steward.write import examine
-    from synth.report.steward.write import write as write_steward_report
-    from synth.report.words import reason as verdict_reason
     from synth.schema import codebook as code_books
     from synth.schema.areas import lines as area_lines
     from synth.schema.areas import listed as areas_listed
@@ -116,7 +112,6 @@ _HOME = {
     "areas_listed": "schema.areas:listed",
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
-    "card_html": "report.card_page:render_html",
     "canonical": "schema.names",
     "audience_of": "pipeline.same_rows",
     "charged_before": "pipeline.prepare",
@@ -125,7 +120,7 @@ _HOME = {
     "choice_questions": "report.chosen_release:questions",
     "code_books": "schema.codebook:",
     "column_lines": "evaluate.column_numbers:lines",
-    "compared": "report.compared:compare",
+    "compared": "report.handed_over:compare",
     "compared_elsewhere": "report.chosen_release",
     "columns_for_uses": "pipeline.uses:columns_of",
     "count_intervals": "pipeline.inference.released_counts",
@@ -134,7 +129,6 @@ _HOME = {
     "dataset_of": "schema.names",
     "drafting": "sources.drafting:",
     "encode": "pipeline.encoded_rows",
-    "examine": "report.steward.write",
     "exact_total": "privacy.accounting.compare_runs:composite",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
@@ -168,7 +162,6 @@ _HOME = {
     "refit": "pipeline.run",
     "question_tables": "verified.language:tables",
     "released_verdict": "report.publish:verdict",
-    "verdict_reason": "report.words:reason",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.private_rows",
@@ -186,7 +179,6 @@ _HOME = {
     "totals_table": "schema.totals:table",
     "unwritten_papers": "report.documents.pack:unwritten",
     "write_publishable_report": "report.publish:write",
-    "write_steward_report": "report.steward.write:write",
 }
 
 __all__ = sorted(_HOME)

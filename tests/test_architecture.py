@@ -264,7 +264,7 @@ WRITERS = {
     "synth/jobs/worker.py": "a lock",
     "synth/sources/engines/duckdb.py": "a lock",
     "synth/evaluate/audit/whole_tables.py": "made-up tables in a folder of the audit's own",
-    "synth/release/comparison_notes.py": "lines that are only ever added",
+    "synth/release/chosen.py": "lines that are only ever added",
     "synth/release/store.py": "into a draft that whole_files.py made",
     "synth/sources/formats/csv_files.py": "into a draft that whole_files.py made",
     "synth/report/bundle.py": "a table of a bundle, in a temporary folder of its own",

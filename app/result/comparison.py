@@ -480,7 +480,7 @@ def _scores(result: Any) -> None:
             st.metric(label, _percent(score), border=True, width=155, help=said)
     st.caption(
         _("On {rows:,} real and {rows2:,} synthetic rows, drawn with a fixed seed.").format(
-            rows=quality.rows[0], rows2=quality.rows[1]
+            rows=quality.rows["table"][0], rows2=quality.rows["table"][1]
         )
     )
     if quality.left_out:

@@ -136,8 +136,8 @@ def certain(
 ) -> float:
     """The divergence that held-out values of a function with this range prove, 0 or more.
 
-    **Source**: Donsker and Varadhan's formula (KL), its like for Renyi (exact.py); means bounded by Maurer and Pontil,
-    arXiv 0907.3740, Theorem 4.
+    **Source**: Donsker and Varadhan's formula (KL), its like for Renyi (properties.md); means bounded by Maurer and
+    Pontil, arXiv 0907.3740, Theorem 4.
     """
     moments = _moment(other, order)
     top = float(_moment(np.array(ends), order).max())

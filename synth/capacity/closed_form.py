@@ -1,13 +1,11 @@
-"""Closed forms for one number of sensitivity one with Laplace or Gaussian noise, unrestricted and to linear attackers.
+"""Closed forms for noisy numbers, Laplace or Gaussian: their divergences, unrestricted and to linear attackers.
 
 **Source**: Chaudhuri, Imola and Machanavajjhala, Capacity Bounded Differential Privacy, arXiv 1907.02159, Table 1. The
-linear Renyi entries, bounded there, are computed exactly here (``linear_renyi``). What a restricted KL divergence
-bounds, an attacker's advantage and how far a chosen query strays from new rows, is of Theorems 6 and 7; the constants,
-and the proofs, are properties.md's.
+linear Renyi entries, bounded there, are computed exactly here (``linear_renyi``); the proofs are properties.md's.
 """
 
-from collections.abc import Callable, Sequence
-from math import expm1, log, log1p, pi, sqrt
+from collections.abc import Callable
+from math import expm1, log, log1p, sqrt
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from synth.lazy import Lazy
 
 integrate = Lazy("scipy.integrate")
 optimize = Lazy("scipy.optimize")
-special = Lazy("scipy.special")
 stats = Lazy("scipy.stats")
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -64,15 +61,6 @@ def laplace_renyi(epsilon: float, order: float) -> float:
     return float(np.logaddexp(up + (order - 1) * epsilon, down - order * epsilon)) / (order - 1)
 
 
-def laplace_renyi_at_least(epsilon: float, order: float) -> float:
-    """The lower bound that the table gives for it.
-
-    >>> laplace_renyi_at_least(1.0, 2.0) <= laplace_renyi(1.0, 2.0)
-    True
-    """
-    return epsilon - log(2) / (order - 1)
-
-
 def gaussian_kl(sigma: float) -> float:
     """KL divergence of Gaussian noise, to every attacker that is linear or more: the best one is linear.
 
@@ -80,18 +68,6 @@ def gaussian_kl(sigma: float) -> float:
     0.125
     """
     return 1 / (2 * sigma**2)
-
-
-def gaussian_linear_kl(shift: float, *, of_second: float) -> float:
-    """What a linear attacker sees of two Gaussians whose means differ by ``shift``: exact, for any two variances.
-
-    ``of_second``: the deviation of the law that stands second; the first one's does not matter. **Source**: the paper's
-    Theorem 10.
-
-    >>> gaussian_linear_kl(1.0, of_second=2.0) == gaussian_kl(2.0)
-    True
-    """
-    return shift**2 / (2 * of_second**2)
 
 
 def gaussian_renyi(sigma: float, order: float) -> float:
@@ -131,80 +107,37 @@ def gaussian_linear_renyi(sigma: float, order: float) -> float:
     return linear_renyi(stats.norm(scale=sigma).pdf, order, width=sigma)
 
 
-def published_linear_renyi(noise: str, scale: float, order: float) -> float:
-    """What the paper bounds a linear attacker's Renyi divergence by (its Table 1): see docs/audit.md.
+def of_strategy(strategy: np.ndarray, noise: str, scale: float, order: float | None = None) -> dict[str, float]:
+    """Divergences that the matrix mechanism lets out of one count that changes by one, at the worst count.
 
-    log(1 + 2^(a - 1) / b^a) / (a - 1) of Laplace noise, log(1 + (2 pi)^((a - 1) / 2) / sigma^a) / (a - 1) of Gaussian.
-    They are bounds at scale 1, and not at every scale: a linear attacker sees a / (4 b^2) of wide Laplace noise, about.
+    ``strategy``: A (m, n), the queries that are answered as A x + noise, each number with its own noise of ``scale``;
+    what is asked for is computed from these answers. ``order``: of Renyi's divergence (> 1), None for KL.
+    ``unrestricted``: what there is, a sum over the changed count's column of A, since the noise is independent.
+    ``linear``: what linear attackers see. By KL it is such a sum too, a linear attacker's function being one over
+    numbers (arXiv 1907.02159 has a bound). By Renyi it is exact for Gaussian noise, which looks alike from all sides:
+    one number that moves by the column's length; and at order 2 for either: ln(1 + squared length / variance), the
+    noise being uncorrelated. For Laplace noise at other orders it is the bound by composition, the sum.
 
-    >>> round(published_linear_renyi("laplace", 1.0, 2.0), 4), round(published_linear_renyi("gaussian", 1.0, 2.0), 4)
-    (1.0986, 1.2547)
+    Errors: ValueError for a strategy that is no matrix.
+
+    >>> told = of_strategy(np.eye(2), "laplace", 1.0)
+    >>> round(told["linear"], 4), round(told["unrestricted"], 4)
+    (0.226, 0.3679)
+    >>> told = of_strategy([[1, 0], [0, 1], [1, 1]], "gaussian", 1.0, 2.0)
+    >>> round(told["linear"], 4), told["unrestricted"]
+    (1.0986, 2.0)
     """
-    grown = 2 ** (order - 1) if noise == LAPLACE else (2 * pi) ** ((order - 1) / 2)
-    return log1p(grown / scale**order) / (order - 1)
-
-
-def published_linear_renyi_of(noise: str, scale: float, moves: Sequence[float], order: float) -> float:
-    """The same of several numbers, each with its own noise and moved by one of ``moves`` (Table 1, d dimensions).
-
-    As published, and not a bound where noise is wide: of Laplace noise of scale 5 at order 4 it is 0.0042, and a linear
-    attacker sees 0.0335 (Theorem 13 loses a factor 2^-d on the constant; properties.md).
-
-    >>> round(published_linear_renyi_of("laplace", 5.0, [1.0], 4.0), 4), round(laplace_linear_renyi(0.2, 4.0), 4)
-    (0.0042, 0.0335)
-    """
-    shifts = np.abs(np.asarray(moves, dtype=float)) / scale
-    constant = 1.0 if noise == LAPLACE else sqrt(pi / 2)
-    grown = (len(shifts) * log(2) + log(constant)) * (order - 1)
-    return float(np.logaddexp(0.0, grown + log(float((shifts**order).sum())))) / (order - 1)
-
-
-def published_matrix_renyi(queries: int, epsilon: float, order: float) -> float:
-    """The paper's Theorem 5, for a strategy of so many queries: as published, and not a bound for small epsilon.
-
-    >>> round(published_matrix_renyi(1, 0.2, 4.0), 4)
-    0.0042
-    """
-    return log1p(2.0 ** (queries * (order - 1)) * epsilon**order) / (order - 1)
-
-
-def bounded_linear_renyi_of(noise: str, scale: float, moves: Sequence[float], order: float) -> float:
-    """A bound that holds in the place of the published one: d log 2 + log(1 + |v|_a^a / K^(a - 1)) / (a - 1).
-
-    K is the noise's absolute moment of order a / (a - 1). **Source**: the proof of Theorem 13 with its lost factor.
-
-    >>> bounded_linear_renyi_of("laplace", 5.0, [1.0], 4.0) > laplace_linear_renyi(0.2, 4.0)
-    True
-    """
-    power = order / (order - 1)
-    if noise == LAPLACE:
-        moment = special.gammaln(power + 1)
+    strategy = np.atleast_2d(np.asarray(strategy, dtype=float))
+    if strategy.ndim != 2 or not np.isfinite(strategy).all():
+        raise ValueError("a strategy is a matrix of finite numbers")
+    moves = [[float(abs(v)) / scale for v in c if v] for c in strategy.T]
+    lengths = [float(np.linalg.norm(c)) for c in moves]
+    if order == 2:
+        seen = [float(np.log1p(m**2 / (2 if noise == LAPLACE else 1))) for m in lengths]
+    elif noise == LAPLACE or order is None:
+        known = {s: linear(noise, 1 / s, order) for s in {s for c in moves for s in c}}
+        seen = [sum(known[s] for s in c) for c in moves]
     else:
-        moment = power * log(2) / 2 + special.gammaln((power + 1) / 2) - log(pi) / 2
-    shifts = np.abs(np.asarray(moves, dtype=float)) / scale
-    grown = log(float((shifts**order).sum())) - (order - 1) * float(moment)
-    return len(shifts) * log(2) + float(np.logaddexp(0.0, grown)) / (order - 1)
-
-
-def advantage_at_most(divergence: float, *, multiples: bool = True) -> float:
-    """The most by which E_P h and E_Q h differ: h within [-1, 1], D the KL divergence restricted to its class.
-
-    ``multiples``: whether the class has all multiples of h (linear spaces); else those of factor 1 at most, with
-    constants. The paper has 8 sqrt(D).
-
-    >>> round(advantage_at_most(0.08), 3), round(advantage_at_most(0.08, multiples=False), 3)
-    (0.4, 0.462)
-    """
-    return min(sqrt((2.0 if multiples else 8 / 3) * max(divergence, 0.0)), 2.0)
-
-
-def gap_at_most(divergence: float, *, multiples: bool = True) -> float:
-    """The most by which a query that was chosen in sight of a sample has another mean there than on new rows.
-
-    In expectation over samples and choice; queries have values in [0, 1]; D bounds the KL divergence of the choice on
-    any two samples that differ in a row, restricted to q -> q(x) for all x, with constants. The paper has 8 sqrt(D).
-
-    >>> round(gap_at_most(0.08), 3), round(gap_at_most(0.08, multiples=False), 3)
-    (0.2, 0.302)
-    """
-    return min(sqrt((0.5 if multiples else 8 / 7) * max(divergence, 0.0)), 1.0)
+        seen = [linear(noise, 1 / m, order) if m else 0.0 for m in lengths]
+    whole = [sum(unrestricted(noise, 1 / s, order) for s in c) for c in moves]
+    return {"linear": max(seen), "unrestricted": max(whole)}

@@ -1,6 +1,6 @@
 """The capacity-bounded view of noise, and of a method's releases: leakage against what an attacker can do.
 
-A view beside epsilon, never in its place: bounds by attacker, exact curves by order, and several numbers at once.
+A view beside epsilon, never in its place: bounds by attacker, and several numbers at once.
 """
 
 import time
@@ -12,29 +12,16 @@ from typing import Any
 import numpy as np
 
 from synth.capacity.attackers import LearntBound, leakage
-from synth.capacity.closed_form import (
-    LAPLACE,
-    NOISES,
-    laplace_renyi_at_least,
-    linear,
-    published_linear_renyi,
-    unrestricted,
-)
-from synth.capacity.exact import DEGREES, matrix_kl, matrix_renyi, polynomial_renyi
+from synth.capacity.closed_form import LAPLACE, NOISES, linear, of_strategy, unrestricted
 from synth.errors import UsageError
 from synth.evaluate.audit import runs
+from synth.evaluate.audit.methods import ticker
 from synth.evaluate.audit.neighbours import worst_pair
-from synth.lazy import Lazy
 from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.events import GaussianDpEvent
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.relation import relation_named
 
-optimize = Lazy("scipy.optimize")
-
-ORDERS = (*(1.25 + 0.25 * i for i in range(12)), 4.5, 5.0, 5.5, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0)
-LEAST, MOST = 1.01, 60.0  # orders between which a crossing is looked for
-NAMES = {1: "linear", 2: "quadratic", 3: "cubic"}
 CELLS = 1_000_000  # most numbers of a strategy
 
 
@@ -78,52 +65,7 @@ class Capacity:
         return lines + [f"  {a.name} ({a.parameters} parameters): at least {a.bound:.4f}" for a in self.attackers]
 
 
-def check_scale(scale: float | None) -> None:
-    """Errors: UsageError for a scale of noise that is none, or beyond what is computed."""
-    if scale is not None and not 1e-3 <= scale <= 1e3:
-        raise UsageError(f"`scale={scale:g}`: must lie within 0.001 and 1000")
-
-
-def noise_audit(
-    noise: str,
-    *,
-    epsilon: float,
-    delta: float = 1e-5,
-    order: float | None = None,
-    draws: int = 200_000,
-    confidence: float = 0.999,
-    seed: int = 0,
-) -> Capacity:
-    """One number of sensitivity one, with Laplace noise of scale 1 / epsilon or Gaussian calibrated to the guarantee.
-
-    Simulated with a seed: this is about laws of noise, not about anybody's rows. Errors: UsageError.
-    """
-    if noise not in NOISES or draws < 1000:
-        raise UsageError(f"capacity: choose one of {', '.join(NOISES)} and at least 1,000 draws")
-    started, rng = time.perf_counter(), np.random.default_rng(seed)
-    scale = _calibrated(noise, epsilon, delta)
-    one, other = (rng.laplace if noise == LAPLACE else rng.normal)(size=(2, draws)) * scale
-    known = {"linear": linear(noise, scale, order), "unrestricted": unrestricted(noise, scale, order)}
-    return Capacity(
-        mechanism=noise,
-        epsilon=epsilon,
-        delta=0.0 if noise == LAPLACE else delta,
-        order=order,
-        draws=draws,
-        confidence=confidence,
-        ceiling=known["unrestricted"],
-        closed=known,
-        attackers=tuple(leakage((one + 1)[:, None], other[:, None], rng=rng, order=order, confidence=confidence)),
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _calibrated(noise: str, epsilon: float, delta: float) -> float:
-    """The scale of a noise on one number of sensitivity one."""
-    return 1 / epsilon if noise == LAPLACE else 1 / calibrate(epsilon, delta)
-
-
-def release_audit(
+def capacity_audit(
     method: str,
     *,
     epsilon: float,
@@ -136,14 +78,57 @@ def release_audit(
     seed: int = 0,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Capacity:
-    """The releases of a registered method on worst-case neighbours. Errors: UsageError where its noise is not Gaussian.
+    """One number of sensitivity one with a noise of ``NOISES``, or the releases of a registered method on worst-case
+    neighbours.
 
-    Attackers see the numbers of ``runs.told`` without the likelihood ratios, which would do their work. The ceiling is
-    the divergence of the mu that the run may spend.
+    Laplace noise has scale 1 / epsilon, Gaussian is calibrated to the guarantee; both are simulated with a seed, since
+    this is about laws of noise, not about anybody's rows. Of a method attackers see the numbers of ``runs.told``
+    without the likelihood ratios, which would do their work, and the ceiling is the divergence of the mu that the run
+    may spend. Errors: UsageError, also where a method's noise is not Gaussian.
     """
-    started, link = time.perf_counter(), relation_named(relation)
-    generator = generator_named(method, link, options)
-    pair = worst_pair(link)
+    started, rng = time.perf_counter(), np.random.default_rng(seed)
+    if method in NOISES:
+        if draws < 1000:
+            raise UsageError("capacity: a noise needs at least 1,000 draws")
+        scale = _calibrated(method, epsilon, delta)
+        one, other = (rng.laplace if method == LAPLACE else rng.normal)(size=(2, draws, 1)) * scale
+        sides = one + 1, other
+        known = {"linear": linear(method, scale, order), "unrestricted": unrestricted(method, scale, order)}
+    else:
+        mu, one, other = _told(method, epsilon, delta, relation, options, draws, progress)
+        sides = one, other
+        known = {"unrestricted": mu**2 / 2 * (order or 1.0)}
+    return Capacity(
+        mechanism=method,
+        epsilon=epsilon,
+        delta=0.0 if method == LAPLACE else delta,
+        order=order,
+        draws=draws,
+        confidence=confidence,
+        ceiling=known["unrestricted"],
+        closed=known,
+        attackers=tuple(leakage(*sides, rng=rng, order=order, confidence=confidence)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _calibrated(noise: str, epsilon: float, delta: float) -> float:
+    """The scale of a noise on one number of sensitivity one."""
+    return 1 / epsilon if noise == LAPLACE else 1 / calibrate(epsilon, delta)
+
+
+def _told(
+    method: str,
+    epsilon: float,
+    delta: float,
+    relation: str,
+    options: Mapping[str, Any] | None,
+    draws: int,
+    progress: Callable[[float], None],
+) -> tuple[Any, ...]:
+    """The mu that a run may spend, and what it told of either table, (draws, k) each."""
+    link = relation_named(relation)
+    generator, pair = generator_named(method, link, options), worst_pair(link)
     generator.check_schema(pair.schema)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.RunParts(generator=generator, grant=grant)
@@ -151,108 +136,11 @@ def release_audit(
         raise UsageError(
             f"capacity: method {method} is not Gaussian throughout, so that its divergence has no closed form"
         )
-    draw, done = runs.outputs(pair, parts), []
-
-    def tick() -> None:
-        done.append(1)
-        if len(done) % 100 == 0:
-            progress(len(done) / (2 * draws))
-
-    sides = [runs.gathered(draw, rows, draws, tick) for rows in (pair.one, pair.other)]
-    one, other, names = runs.matrix(sides[0], sides[1])
+    tick = ticker(2 * draws, progress)
+    sides = [runs.gathered(runs.outputs(pair, parts), rows, draws, tick) for rows in (pair.one, pair.other)]
+    one, other, names = runs.matrix(*sides)
     moving = (np.concatenate([one, other]).std(0) > 0) & [not n.startswith("likelihood") for n in names]
-    rng = np.random.default_rng(seed)
-    ceiling = grant.mu**2 / 2 * (order or 1.0)
-    return Capacity(
-        mechanism=method,
-        epsilon=epsilon,
-        delta=delta,
-        order=order,
-        draws=draws,
-        confidence=confidence,
-        ceiling=ceiling,
-        closed={"unrestricted": ceiling},
-        attackers=tuple(leakage(one[:, moving], other[:, moving], rng=rng, order=order, confidence=confidence)),
-        seconds=time.perf_counter() - started,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curves:
-    """Of each attacker the divergence at each of the ``orders``; the last one, unrestricted, is the mechanism's own.
-
-    ``scale``: b of Laplace noise, sigma of Gaussian. ``crossing``: the order from which the published bound on linear
-    attackers says something, falling below the unrestricted divergence; None where the bound is not drawn.
-
-    Privacy: public only: of a noise, nobody's rows.
-    """
-
-    noise: str
-    scale: float
-    epsilon: float | None
-    crossing: float | None
-    orders: tuple[float, ...]
-    values: Mapping[str, tuple[float, ...]]
-
-    def plain(self) -> dict[str, Any]:
-        """The curves as JSON data."""
-        return asdict(self)
-
-    def in_words(self) -> list[str]:
-        """A line an order."""
-        at = f"of scale {self.scale:g}" if self.epsilon is None else f"at epsilon {self.epsilon:g}"
-        lines = [f"{self.noise} {at}: Renyi divergence by order, exact: {', '.join(self.values)}"]
-        if self.crossing is not None:
-            lines.append(
-                f"  the published bound on linear attackers falls below the unrestricted divergence from "
-                f"order {self.crossing:.2f} on; the exact curves do not cross"
-            )
-        return lines + [
-            f"  order {a:g}: " + ", ".join(f"{v[i]:.4f}" for v in self.values.values())
-            for i, a in enumerate(self.orders)
-        ]
-
-
-def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: float | None = None) -> Curves:
-    """Polynomials of degree 1 to 3, the unrestricted divergence, and the bounds that are published.
-
-    One number of sensitivity one; Gaussian noise is calibrated to (epsilon, delta), or of this ``scale``. The published
-    bound on linear attackers is drawn where it is one, at no order below the exact curve. Errors: UsageError.
-
-    Privacy: public only.
-    """
-    if noise not in NOISES:
-        raise UsageError(f"`curves=`: choose {' or '.join(NOISES)} as `method=`; curves describe a noise")
-    check_scale(scale)
-    asked = scale
-    scale = asked or _calibrated(noise, epsilon, delta)
-    result = {NAMES[d]: tuple(polynomial_renyi(noise, scale, a, d) for a in ORDERS) for d in DEGREES}
-    bound = tuple(published_linear_renyi(noise, scale, a) for a in ORDERS)
-    holds = all(b >= v for b, v in zip(bound, result["linear"], strict=True))
-    if holds:
-        result["published linear bound"] = bound
-    if noise == LAPLACE:
-        result["lower bound"] = tuple(max(laplace_renyi_at_least(1 / scale, a), 0.0) for a in ORDERS)
-    result["unrestricted"] = tuple(unrestricted(noise, scale, a) for a in ORDERS)
-    return Curves(
-        noise=noise,
-        scale=scale,
-        epsilon=None if asked else epsilon,
-        orders=ORDERS,
-        values=result,
-        crossing=_crossing(noise, scale) if holds else None,
-    )
-
-
-def _crossing(noise: str, scale: float) -> float | None:
-    """The order at which the published bound meets the unrestricted divergence, if they meet."""
-
-    def above(order: float) -> float:
-        return published_linear_renyi(noise, scale, order) - unrestricted(noise, scale, order)
-
-    if not above(LEAST) > 0 > above(MOST):
-        return None
-    return float(optimize.brentq(above, LEAST, MOST))
+    return grant.mu, one[:, moving], other[:, moving]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,12 +197,13 @@ def strategy_view(
     """
     if noise not in NOISES:
         raise UsageError(f"`strategy=`: choose {' or '.join(NOISES)} as `method=`; a strategy's answers have a noise")
-    check_scale(scale)
+    if scale is not None and not 1e-3 <= scale <= 1e3:
+        raise UsageError(f"`scale={scale:g}`: must lie within 0.001 and 1000")
     strategy, asked = _read(path), None if scale else epsilon
     if scale is None:
         widest = float(np.linalg.norm(strategy, 1 if noise == LAPLACE else 2, axis=0).max())
         scale = widest * _calibrated(noise, epsilon, delta)
-    reported = matrix_kl(strategy, noise, scale) if order is None else matrix_renyi(strategy, noise, scale, order)
+    reported = of_strategy(strategy, noise, scale, order)
     answers, counts = strategy.shape
     bound = noise == LAPLACE and order not in (None, 2.0) and bool((np.count_nonzero(strategy, axis=0) > 1).any())
     return StrategyView(

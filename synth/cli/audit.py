@@ -90,8 +90,7 @@ def audit_capacity(
     draws: Annotated[int, "Runs on each of two tables."] = 200_000,
     confidence: ConfidenceOpt = 0.999,
     seed: Annotated[int, "Seed of the attackers' training."] = 0,
-    curves: Annotated[bool, "Of a noise: exact Renyi curves for polynomials of degree 1 to 3."] = False,
-    scale: Annotated[float | None, "With --curves or --strategy: the noise's own scale, in place of --epsilon."] = None,
+    scale: Annotated[float | None, "With --strategy: the noise's own scale, in place of --epsilon."] = None,
     strategy: Annotated[
         Path | None, "Several numbers: a file of the matrix A whose noisy answers A x are let out."
     ] = None,
@@ -109,21 +108,15 @@ def audit_capacity(
     _check_out(out)
     if order is not None and not order > 1:
         raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
-    if scale is not None and not (curves or strategy):
-        raise UsageError(f"--scale {scale:g} goes with --curves or --strategy; add one, or give --epsilon")
+    if scale is not None and not strategy:
+        raise UsageError(f"--scale {scale:g} goes with --strategy; add it, or give --epsilon")
     if strategy is not None:
-        if curves or out is not None:
-            raise UsageError("--strategy prints a few lines only: leave out --curves and --out, or add --json")
+        if out is not None:
+            raise UsageError("--strategy prints a few lines only: leave out --out, or add --json")
         view = views.strategy_view(strategy, noise=method, order=order, scale=scale, **spent)
         return view.plain(), map(spelled, view.in_words())
-    if curves:
-        lines = views.noise_curves(method, scale=scale, **spent)
-        return _answer(lines, out, audit_page.curves_page(lines))
     asked: dict[str, Any] = {**spent, "order": order, "draws": draws, "confidence": confidence, "seed": seed}
-    if method in views.NOISES:
-        result = views.noise_audit(method, **asked)
-    else:
-        result = views.release_audit(method, options=options, **asked)
+    result = views.capacity_audit(method, options=options, **asked)
     return _answer(result, out, audit_page.capacity_page(result))
 
 

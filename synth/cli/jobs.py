@@ -157,7 +157,6 @@ def _report(request: "ReportRequest", job: Path) -> dict[str, Any]:
     from synth.evaluate.examination import STAGES
     from synth.release.folder import is_related
     from synth.report import chosen_release
-    from synth.report.steward import related
     from synth.report.steward import write as steward
     from synth.report.words import written
 
@@ -171,18 +170,10 @@ def _report(request: "ReportRequest", job: Path) -> dict[str, Any]:
                 report.stage("open")
             chosen_release.look(request.release)
             real = _real(request, several)
-            if several:
-                pages = related.examine(request.release, request.out, real=real)
-            else:
-                examination = steward.examine(
-                    request.release, real=real, test=test, shadow_runs=request.shadow_runs, stage=report.stage
-                )
-                report.stage("write")
-        if several:
-            report.stage("write")
-            paths = steward.put(pages)
-        else:
-            paths = steward.write(examination, request.release, request.out)
+            how: dict[str, Any] = {"test": test, "shadow_runs": request.shadow_runs, "stage": report.stage}
+            pages = steward.pages(request.release, request.out, real=real, **how)
+        report.stage("write")
+        paths = steward.put(pages)
     return {"epsilon_spent": 0.0, "paths": paths}
 
 

@@ -205,21 +205,22 @@ def bundle(
 
     asked |= {"how": how, "candidates": candidates or (), "paid": paid, "unfinished": unfinished}
     made = bundled(release, out, facts=papers, as_pdf=as_pdf, language=language, **asked)
-    vouched = last_look.standing(release)
+    vouched, told = last_look.standing(release), made.plain()
 
     def lines() -> Iterator[str]:
         yield from (f"on your word, {line}" for line in last_look.in_words(vouched))
         yield f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}"
-        yield f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.chosen}"
+        yield f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.card['selection']['in_words']}"
         if made.unfinished:
             state = "marked in the zip" if unfinished else "not in the zip; --unfinished adds them"
             missing = "`synth card papers` says what is missing"
             yield f"papers to be finished ({state}): {', '.join(made.unfinished)}; {missing}"
-        if made.counted:
+        if told["counted"]:
             way_out = "; say --choice before if the run was fixed beforehand" if made.how == "unstated" else ""
-            yield f"it counts {made.counted} other charges beside the run's own epsilon {made.own_epsilon:g}{way_out}"
+            own = f"the run's own epsilon {told['own_epsilon']:g}{way_out}"
+            yield f"it counts {told['counted']} other charges beside {own}"
 
-    return {**made.plain(), "standing": vouched}, lines()
+    return {**told, "standing": vouched}, lines()
 
 
 def register(app: typer.Typer) -> None:

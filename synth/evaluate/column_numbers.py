@@ -145,7 +145,9 @@ def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthet
     filled = len(retained[0]), len(retained[1])
     missing = tuple(1 - f / max(len(p), 1) for f, p in zip(filled, (real, synthetic), strict=True))
     distance, chance = apart(*(np.bincount(groups.take(k), minlength=len(groups.labels)) for k in retained))
-    reported = [values(column, k) for k in retained] if column.is_numeric and min(filled) else None
+    reported, tail = [values(column, k) for k in retained] if column.is_numeric and min(filled) else None, 3.0
+    if reported is not None and (off := (reported[0] - reported[0].mean()) ** 2).any():
+        tail = float((off**2).mean() / max(float(off.mean()) ** 2, 1e-300))  # kurtosis
     return ColumnNumbers(
         column=name,
         date=column.type == "datetime",
@@ -158,10 +160,5 @@ def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthet
         quantiles=()
         if reported is None
         else tuple((float(a), float(b)) for a, b in zip(*(np.quantile(t, QUANTILES) for t in reported), strict=True)),
-        tail=3.0 if reported is None else _kurtosis(reported[0]),
+        tail=tail,
     )
-
-
-def _kurtosis(values: np.ndarray) -> float:
-    off = (values - values.mean()) ** 2
-    return float((off**2).mean() / max(float(off.mean()) ** 2, 1e-300)) if off.any() else 3.0

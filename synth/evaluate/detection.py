@@ -78,14 +78,14 @@ def nearness(real: Sample, synthetic: Sample, *, test: Sample | None, rows: int,
     asked = synthetic.at_most(max(50, WORK * 1000 // (size * len(real.columns))), rng)
     near = _nearest(asked, train, base=real)
     keys = _keys(real)
-    reported = {"synthetic rows to real rows": _quantiles(near)}
+    reported = {"synthetic rows to real rows": near}
     closer = share_train = share_test = None
     if held is not None:
         other = _nearest(asked, held, base=real)
-        reported["synthetic rows to held-out rows"] = _quantiles(other)
+        reported["synthetic rows to held-out rows"] = other
         closer = float(np.mean(near < other) + 0.5 * np.mean(near == other))
         share_train, share_test = (float(np.isin(_keys(synthetic), _keys(s)).mean()) for s in (train, held))
-        reported["held-out rows to real rows"] = _quantiles(_nearest(held.at_most(asked.used, rng), train, base=real))
+        reported["held-out rows to real rows"] = _nearest(held.at_most(asked.used, rng), train, base=real)
     _, index, count = np.unique(keys, return_inverse=True, return_counts=True)
     return Nearness(
         copies=float(np.isin(_keys(synthetic), keys).mean()),
@@ -94,14 +94,10 @@ def nearness(real: Sample, synthetic: Sample, *, test: Sample | None, rows: int,
         copies_test=share_test,
         nearer_train=closer,
         nearer_error=None if closer is None else 1 / sqrt(asked.used),
-        distances=reported,
+        distances={n: tuple(map(float, np.quantile(d, QUANTILES))) for n, d in reported.items()},
         rows=asked.used,
         references=size,
     )
-
-
-def _quantiles(distances: np.ndarray) -> tuple[float, ...]:
-    return tuple(float(q) for q in np.quantile(distances, QUANTILES))
 
 
 def _keys(sample: Sample) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Everything the steward's report says of a synthetic table: each figure beside its floor and its forecast."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
@@ -26,7 +25,7 @@ from synth.evaluate.verdict import Verdict
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:
-    from synth.evaluate.risks.shadows import Shadow
+    from synth.evaluate.shadows import Shadow
 
 NEAR = 1.1  # a figure within this factor of an expectation counts as met
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
@@ -97,23 +96,19 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Appraisal:
-    """A comparison, what was measured beside it, and the verdict on all of it."""
+class Examination:
+    """The steward's report as data: a comparison, what was measured beside it, and the verdict on all of it.
+
+    **Guarantee**: none; it derives from real rows and must not leave the steward.
+    """
 
     comparison: Comparison = field(repr=False)
     utility: Utility | None = field(repr=False)
-    two_sample: TwoSample | None = field(repr=False)
+    two_sample: TwoSample = field(repr=False)
     subgroups: tuple[Subgroup, ...] = field(repr=False)
     verdict: Verdict = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Examination(Appraisal):
-    """The steward's report as data. **Guarantee**: none; it derives from real rows and must not leave the steward."""
-
     similarity: tuple[Similarity, Similarity] = field(repr=False)
     figures: tuple[Figure, ...] = field(repr=False)
-    two_sample: TwoSample = field(repr=False)
     nearness: Nearness = field(repr=False)
     limits: Limits
     test_rows: int | None = field(repr=False)
@@ -146,7 +141,7 @@ def appraise(
     limits = limits or Limits()
     both = opened(real, synthetic, schema, limit=limits.rows, rng=np.random.default_rng(limits.seed))
     result = _appraised(*both, schema, limits=limits, fit=fit)
-    return result.comparison, result.verdict
+    return result["comparison"], result["verdict"]
 
 
 def _appraised(
@@ -160,31 +155,31 @@ def _appraised(
     groups: tuple[str, ...] = (),
     fit: Mapping[str, float] | None = None,
     stage: Callable[[str], None] = lambda _: None,
-) -> Appraisal:
-    """What every page says of a table alike: each part draws with a generator of its own."""
+) -> dict[str, Any]:
+    """What every page says of a table alike, by field of ``Examination``."""
     compared, trained, recognised = _draws(limits)[:3]
     stage("compare")
     comparison = compare_samples(ours, theirs, quality_rows=limits.quality, rng=compared, weight=schema.weight)
     stage("predict")
     few = (ours.at_most(limits.models, trained), theirs.at_most(limits.models, trained))
-    used = _trained(*few, schema, target=target, test=test, rng=trained)
+    predicted = (n for u in schema.uses or () if u.kind == "prediction" for n in u.columns)
+    used, wanted = None, target or schema.target or next(predicted, None)
+    if wanted is not None and len(ours.columns) > 1:
+        try:
+            used = utility(*few, schema, target=wanted, test=test, rng=trained)
+        except UsageError:  # there is nothing to predict
+            if target is not None:
+                raise
     stage("detect")
-    reported = None
-    with suppress(UsageError):  # where its library is not installed
-        reported = two_sample(ours, theirs, rows=limits.classifier, rng=recognised)
+    told = two_sample(ours, theirs, rows=limits.classifier, rng=recognised)
     served = tuple(subgroups(comparison, _dividers(ours, groups)))
-
     named = named_uses.judged(schema, comparison, ours, theirs)
-    return Appraisal(
-        comparison=comparison,
-        utility=used,
-        two_sample=reported,
-        subgroups=served,
-        verdict=from_rows(comparison, utility=used, two_sample=reported, groups=served, named=named, fit=fit),
-    )
+    said = from_rows(comparison, utility=used, two_sample=told, groups=served, named=named, fit=fit)
+    return {"comparison": comparison, "utility": used, "two_sample": told, "subgroups": served, "verdict": said}
 
 
 def _draws(limits: Limits) -> list[np.random.Generator]:
+    """A generator for each part."""
     return [np.random.default_rng([limits.seed, part]) for part in range(1, 5)]
 
 
@@ -218,9 +213,6 @@ def examine(
     said = _appraised(
         ours, theirs, schema, limits=limits, target=target, test=held, groups=groups, fit=fit, stage=stage
     )
-    reported = said.two_sample or two_sample(
-        ours, theirs, rows=limits.classifier, rng=rng
-    )  # says what is not installed
     again = ours.resampled(theirs.used, rng)
     alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
     base = compare_samples(ours, again, quality_rows=None, rng=rng, weight=schema.weight)
@@ -230,9 +222,9 @@ def examine(
     stage("attack")
     tried = {"attacks": limits.attacks, "rows": limits.attacked}
     return Examination(
-        **{**vars(said), "two_sample": reported},
+        **said,
         similarity=alike,
-        figures=tuple(_figures(said.comparison, base, alike, said.utility, reported, forecast or {})),
+        figures=tuple(_figures(said["comparison"], base, alike, said["utility"], said["two_sample"], forecast or {})),
         nearness=near,
         limits=limits,
         weighted_floor=base.weighted,
@@ -241,28 +233,6 @@ def examine(
         test_rows=None if held is None else held.rows,
         risks=attack.measure(ours, theirs, test=held, known=_dividers(ours, groups), rng=rng, **tried),
     )
-
-
-def _trained(
-    real: Sample,
-    synthetic: Sample,
-    schema: Schema,
-    *,
-    target: str | None,
-    test: Sample | None,
-    rng: np.random.Generator,
-) -> Utility | None:
-    """Scores of trained models; None where there is nothing to predict and nobody named a target."""
-    predicted = (n for u in schema.uses or () if u.kind == "prediction" for n in u.columns)
-    wanted = target or schema.target or next(predicted, None)
-    if wanted is None or len(real.columns) < 2:
-        return None
-    try:
-        return utility(real, synthetic, schema, target=wanted, test=test, rng=rng)
-    except UsageError:
-        if target is not None:
-            raise
-        return None
 
 
 def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
@@ -367,7 +337,7 @@ def plain(examination: Examination) -> dict[str, Any]:
         "risks": None if examination.risks is None else examination.risks.plain(),
         "shadows": [s.plain() for s in examination.shadows],
         "areas": {n: [level.plain() for level in up] for n, up in examination.areas.items()},
-        "sdmetrics": data(q),
+        "sdmetrics": None if q is None else q.plain(),
     }
 
 

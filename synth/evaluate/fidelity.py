@@ -135,10 +135,6 @@ class Comparison:
         """What a chart of all pairs shows, and the positions of the columns in it."""
         return chart_data.distances(self.columns, self.pairs)
 
-    def association_charts(self) -> dict[str, Matrix]:
-        """What maps of the associations show: both tables and their difference, by name."""
-        return chart_data.correlations(self.columns, *self.associations)
-
     def worst_first(self) -> list[OneWay]:
         """The columns, the one that differs most first."""
         return sorted(self.one_way.values(), key=lambda o: -o.distance)

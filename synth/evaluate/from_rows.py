@@ -4,7 +4,7 @@ Each use is judged by one figure of the comparison, beside what a second real sa
 among cells that are not empty.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import pi, sqrt
@@ -66,15 +66,12 @@ def from_rows(
         [
             *named,
             _columns(comparison),
-            _averages(comparison),
-            _group_means(comparison),
-            _correlations(comparison),
-            _implausible(comparison),
+            *_amounts(comparison),
             use_of("pairs", comparison.scored) if comparison.scored else None,
             use_of("triples", triples) if triples else None,
             use_of("subgroups", tenth) if tenth else None,
             _predicted(utility),
-            _distinguished(two_sample),
+            use_of("detection", Measured(value=two_sample.auc), digits=2, second=0.5) if two_sample else None,
         ],
         unsure=misfit_in_words(fit) or "",
         worst=_worst(comparison, three, known),
@@ -132,42 +129,27 @@ def _columns(comparison: Comparison) -> Use:
     return use_of("columns", of, but=but)
 
 
-def _averages(comparison: Comparison) -> Use | None:
-    """Means and spreads of numbers, each by itself: good where all of them are."""
+def _amounts(comparison: Comparison) -> Iterator[Use | None]:
+    """Means and spreads of numbers, and means of groups, each by itself: good where all of them are; correlations, and
+    rows that could not be, by one figure."""
     known = [o.numbers for o in comparison.one_way.values() if o.numbers is not None and o.numbers.average]
     known.sort(key=lambda c: -(c.mean_off or 0.0))
-    farthest = Measured(value=known[0].mean_off or 0.0, second=known[0].by_chance_mean) if known else Measured(value=0)
-    rated = {c.column: c.average for c in known if c.average}
-    return use_by_parts("averages", rated, farthest)
-
-
-def _group_means(comparison: Comparison) -> Use | None:
-    """A number's means by group, each by itself: good where all of them are."""
-    groups = comparison.group_means
-    rated = {
-        f"{g.column}: {g.by} {g.group}": (
-            *rate(AMOUNTS["group_means"], g.off, second=g.second),
+    off = [Measured(value=c.mean_off or 0.0, second=c.by_chance_mean) for c in known]
+    yield use_by_parts("averages", {c.column: c.average for c in known if c.average}, off)
+    rated, off = {}, [Measured(value=g.off, second=g.second) for g in comparison.group_means]
+    for g, of in zip(comparison.group_means, off, strict=True):
+        rated[f"{g.column}: {g.by} {g.group}"] = (
+            *rate(AMOUNTS["group_means"], of.value, second=of.second),
             versus(g.mean, g.date),
         )
-        for g in groups
-    }
-    farthest = Measured(value=groups[0].off, second=groups[0].second) if groups else Measured(value=0)
-    return use_by_parts("group_means", rated, farthest)
-
-
-def _correlations(comparison: Comparison) -> Use | None:
-    if (farthest := comparison.correlation) is None:
-        return None
-    real, synthetic = farthest.value
-    part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
-    return _alone("correlations", Measured(value=farthest.off, second=farthest.second), part)
-
-
-def _implausible(comparison: Comparison) -> Use | None:
-    if (seen := comparison.implausible) is None:
-        return None
-    part = f"{seen.rule}: make it a rule?" if seen.rule else ""
-    return _alone("implausible", Measured(value=seen.share, second=seen.second), part)
+    yield use_by_parts("group_means", rated, off)
+    if (farthest := comparison.correlation) is not None:
+        real, synthetic = farthest.value
+        part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
+        yield _alone("correlations", Measured(value=farthest.off, second=farthest.second), part)
+    if (seen := comparison.implausible) is not None:
+        part = f"{seen.rule}: make it a rule?" if seen.rule else ""
+        yield _alone("implausible", Measured(value=seen.share, second=seen.second), part)
 
 
 def _alone(name: str, of: Measured, part: str) -> Use:
@@ -203,12 +185,6 @@ def _predicted(utility: Utility | None) -> Use | None:
             second=score.real,
         )
     return None
-
-
-def _distinguished(two_sample: TwoSample | None) -> Use | None:
-    if two_sample is None:
-        return None
-    return use_of("detection", Measured(value=two_sample.auc), digits=2, second=0.5)
 
 
 def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:

@@ -52,19 +52,14 @@ def _one(entry: EntryPoint, real: "pd.DataFrame", synthetic: "pd.DataFrame", *, 
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "unknown"
     try:
         score: Score = entry.load()
-        values = _numbers(entry.name, score(real, synthetic, schema))
+        reported = score(real, synthetic, schema)
+        named = dict(reported) if isinstance(reported, Mapping) else {entry.name: reported}
+        values = {str(n): float(v) for n, v in list(named.items())[:MOST]}
+        if not all(map(math.isfinite, values.values())):
+            raise ValueError("a score must be finite")
     except Exception as error:  # somebody else's code: whatever it trips over, the rest of the report stands
         return PluginScore(name=entry.name, package=package, fault=type(error).__name__)
     return PluginScore(name=entry.name, package=package, values=values)
-
-
-def _numbers(name: str, reported: Any) -> dict[str, float]:
-    """What a score returned, as numbers by name. Errors: TypeError, ValueError for anything else."""
-    named = dict(reported) if isinstance(reported, Mapping) else {name: reported}
-    out = {str(n): float(v) for n, v in list(named.items())[:MOST]}
-    if not all(math.isfinite(v) for v in out.values()):
-        raise ValueError("a score must be finite")
-    return out
 
 
 def _frame(sample: Sample, schema: Schema) -> "pd.DataFrame":

@@ -3,8 +3,8 @@
 For the steward alone: they use real rows.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,20 +28,38 @@ FEW = 500  # categories of a column; with more, tables of pairs no longer fit in
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """Scores from 0 to 1, 1 the best.
+    """Scores from 0 to 1, 1 the best; None where a property has none.
 
-    ``pairs``: None where there are no two columns to compare. ``by_column``: scores of shape, without columns
-    that are empty in a table. ``rows``: rows used of each table. ``left_out``: columns of too many categories, and
-    those beyond the first 60. ``diagnostic``: scores of the diagnostic report, by property.
+    ``properties``: of the quality report; ``diagnostic``: of the other one. ``tables``: by table its column shapes and
+    column pair trends; ``relations``: by child and parent the cardinality, of numbers of children, and the intertable
+    trends, of pairs of columns across. ``by_column``: of one table the scores of shape, without columns that are empty.
+    ``rows``: real and synthetic ones used, by table. ``left_out``: columns of too many categories, and those beyond the
+    first ``MAX_COLUMNS``; of related tables TABLE.COLUMN, beyond the first ``MOST_COLUMNS``.
     """
 
     score: float = field(repr=False)
-    shapes: float = field(repr=False)
-    pairs: float | None = field(repr=False)
+    properties: Mapping[str, float] = field(repr=False)
+    diagnostic: Mapping[str, float] = field(repr=False)
+    tables: Mapping[str, tuple[float | None, float | None]] = field(repr=False)
+    relations: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(repr=False)
     by_column: Mapping[str, float] = field(repr=False)
-    rows: tuple[int, int] = field(repr=False)
+    rows: Mapping[str, tuple[int, int]] = field(repr=False)
     left_out: tuple[str, ...]
-    diagnostic: Mapping[str, float] = field(repr=False, default_factory=dict)
+
+    @property
+    def shapes(self) -> float:
+        """How alike columns are."""
+        return self.properties["Column Shapes"]
+
+    @property
+    def pairs(self) -> float | None:
+        """How alike tables of two columns are; None where there are none to compare."""
+        return self.properties.get("Column Pair Trends")
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data: for the steward alone."""
+        between = {f"{child} of {parent}": both for (child, parent), both in self.relations.items()}
+        return {**vars(self), "relations": between}
 
 
 def measure(
@@ -63,19 +81,32 @@ def measure(
         return None
     sizes = [len(t[next(iter(retained))]) for t in (real, synthetic)]
     kept = [slice(None) if n <= rows else some(n, rows, rng) for n in sizes]
-    frames = [_frame(t, retained, k) for t, k in zip((real, synthetic), kept, strict=True)]
-    report, diagnostic = reports({TABLE: frames[0]}, {TABLE: frames[1]}, {"tables": {TABLE: sdtypes(retained)}})
-    properties = scores(report)
-    shapes = report.get_details("Column Shapes", table_name=TABLE)
-    pairs = float(properties.get("Column Pair Trends", np.nan))
+    ours, theirs = ({TABLE: _frame(t, retained, k)} for t, k in zip((real, synthetic), kept, strict=True))
+    left_out = tuple(n for n in columns if n not in retained)
+    return _scored(ours, theirs, {"tables": {TABLE: sdtypes(retained)}}, left_out=left_out)
+
+
+def _scored(
+    ours: Mapping[str, "pd.DataFrame"],
+    theirs: Mapping[str, "pd.DataFrame"],
+    metadata: Mapping[str, Any],
+    *,
+    left_out: tuple[str, ...],
+    keys: Sequence[Any] = (),
+) -> Quality:
+    quality, diagnostic = reports(ours, theirs, metadata)
+    details = [quality.get_details(n) for n in ("Column Shapes", "Column Pair Trends")]
+    of_keys = [quality.get_details(n) for n in ("Cardinality", "Intertable Trends")] if keys else []
+    alone = details[0].dropna(subset="Score") if len(ours) == 1 else details[0][:0]
     return Quality(
-        score=float(report.get_score()),
-        shapes=float(properties["Column Shapes"]),
-        pairs=None if np.isnan(pairs) else pairs,
-        by_column={str(n): float(s) for n, s in zip(shapes["Column"], shapes["Score"], strict=True) if not np.isnan(s)},
-        rows=(len(frames[0]), len(frames[1])),
-        left_out=tuple(n for n in columns if n not in retained),
+        score=float(quality.get_score()),
+        properties=scores(quality),
         diagnostic=scores(diagnostic),
+        tables={t: _both(details, "Table", t) for t in ours},
+        relations={(k.child, k.parent): _both(of_keys, "Child Table", k.child) for k in keys},
+        by_column={str(n): float(s) for n, s in zip(alone["Column"], alone["Score"], strict=True)},
+        rows={t: (len(frame), len(theirs[t])) for t, frame in ours.items()},
+        left_out=left_out,
     )
 
 
@@ -140,31 +171,7 @@ def cells(column: Column, positions: np.ndarray) -> np.ndarray:
     return values(column, positions)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelatedQuality:
-    """Scores from 0 to 1, 1 the best; None where a property has none.
-
-    ``properties``: of the quality report; ``diagnostic``: of the other one. ``tables``: by table its column shapes and
-    column pair trends; ``relations``: by child and parent the cardinality, of numbers of children, and the intertable
-    trends, of pairs of columns across. ``rows``: real and synthetic ones used, by table. ``left_out``: TABLE.COLUMN of
-    too many categories, and those beyond the first ``MOST_COLUMNS`` of a table.
-    """
-
-    score: float = field(repr=False)
-    properties: Mapping[str, float] = field(repr=False)
-    diagnostic: Mapping[str, float] = field(repr=False)
-    tables: Mapping[str, tuple[float | None, float | None]] = field(repr=False)
-    relations: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(repr=False)
-    rows: Mapping[str, tuple[int, int]] = field(repr=False)
-    left_out: tuple[str, ...]
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON data: for the steward alone."""
-        between = {f"{child} of {parent}": both for (child, parent), both in self.relations.items()}
-        return {**asdict(self), "relations": between}
-
-
-def measure_related(real: Forest, synthetic: Forest, schema: Dataset, *, rows: int = ROWS) -> RelatedQuality | None:
+def measure_related(real: Forest, synthetic: Forest, schema: Dataset, *, rows: int = ROWS) -> Quality | None:
     """The reports' scores on so many roots that no table has more than about ``rows`` rows; None without SDMetrics.
 
     **Source**: ``sdmetrics.reports.QualityReport``, ``DiagnosticReport``.
@@ -178,22 +185,12 @@ def measure_related(real: Forest, synthetic: Forest, schema: Dataset, *, rows: i
     ours, theirs = (_frames(_some(f, rows, rng), retained) for f in (real, synthetic))
     if not all(len(f) for f in (*ours.values(), *theirs.values())):
         return None
-    quality, diagnostic = reports(ours, theirs, _metadata(schema, retained))
-    details = {n: quality.get_details(n) for n in ("Column Shapes", "Column Pair Trends")}
-    of_keys = {n: quality.get_details(n) for n in ("Cardinality", "Intertable Trends")}
-    return RelatedQuality(
-        score=float(quality.get_score()),
-        properties=scores(quality),
-        diagnostic=scores(diagnostic),
-        tables={t: _both(d[d["Table"] == t] for d in details.values()) for t in schema.downwards},
-        relations={
-            (k.child, k.parent): _both(d[d["Child Table"] == k.child] for d in of_keys.values()) for k in schema.keys
-        },
-        rows={t: (len(ours[t]), len(theirs[t])) for t in schema.downwards},
-        left_out=tuple(
-            f"{t}.{n}" for t in schema.downwards for n in schema.tables[t].measured() if n not in retained[t]
-        ),
-    )
+    ids = {OWN: {"sdtype": "id"}, ABOVE: {"sdtype": "id"}}
+    tables = {t: {"primary_key": OWN, "columns": ids | sdtypes(c)["columns"]} for t, c in retained.items()}
+    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    links = [dict(zip(names, (k.parent, OWN, k.child, ABOVE), strict=True)) for k in schema.keys]
+    left_out = tuple(f"{t}.{n}" for t, c in retained.items() for n in schema.tables[t].measured() if n not in c)
+    return _scored(ours, theirs, {"tables": tables, "relationships": links}, left_out=left_out, keys=schema.keys)
 
 
 def _some(forest: Forest, rows: int, rng: np.random.Generator) -> Forest:
@@ -210,25 +207,15 @@ def _frames(forest: Forest, retained: Mapping[str, Mapping[str, Column]]) -> dic
     }
 
 
-def _metadata(schema: Dataset, retained: Mapping[str, Mapping[str, Column]]) -> dict[str, Any]:
-    keys = {OWN: {"sdtype": "id"}, ABOVE: {"sdtype": "id"}}
-    tables = {
-        name: {"primary_key": OWN, "columns": {**keys, **sdtypes(columns)["columns"]}}
-        for name, columns in retained.items()
-    }
-    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    relationships = [dict(zip(names, (k.parent, OWN, k.child, ABOVE), strict=True)) for k in schema.keys]
-    return {"tables": tables, "relationships": relationships}
+def _both(details: Sequence["pd.DataFrame"], column: str, name: str) -> tuple[float | None, float | None]:
+    """The mean scores of a table's rows in both ``details``, as the report takes them; None where there is none."""
 
+    def mean(listed: "pd.DataFrame") -> float | None:
+        listed = listed[listed[column] == name] if column in listed else listed[:0]
+        if "Meets Threshold?" in listed:
+            listed = listed[listed["Meets Threshold?"].astype("boolean").fillna(False)]
+        values: Any = listed["Score"].astype(float).dropna() if len(listed) else ()
+        return float(values.mean()) if len(values) else None
 
-def _both(details: Any) -> tuple[float | None, float | None]:
-    """The mean score of each, as the report takes it; None where there is none."""
-    first, second = (_mean(d) for d in details)
+    first, second = map(mean, details)
     return first, second
-
-
-def _mean(details: "pd.DataFrame") -> float | None:
-    if "Meets Threshold?" in details:
-        details = details[details["Meets Threshold?"].astype("boolean").fillna(False)]
-    values = details["Score"].astype(float).dropna()
-    return float(values.mean()) if len(values) else None

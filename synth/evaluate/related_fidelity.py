@@ -17,7 +17,7 @@ from synth.evaluate import data, named_uses
 from synth.evaluate.distances import Codes, compared, joint, shares_of, tv
 from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import STEWARD_ONLY
-from synth.evaluate.quality import RelatedQuality, measure_related
+from synth.evaluate.quality import Quality, measure_related
 from synth.evaluate.read_sample import Sample, forest
 from synth.evaluate.risks import Risks
 from synth.evaluate.risks import measure as attack
@@ -27,8 +27,6 @@ from synth.questions.linked import View, place, placed
 from synth.schema import constraints, grouping
 from synth.schema import uses as named
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.grouping import Groups
-from synth.schema.table import Column
 from synth.sources.rows.forest import Forest
 from synth.verified.language import joined
 
@@ -69,10 +67,6 @@ class PairDistance:
         return rate(limit, self.distance, second=self.by_chance, independent=self.independent)[1] == WORSE
 
 
-def _lost(pair: PairDistance) -> float:
-    return pair.independent - pair.distance
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Across:
     """A comparison across tables with the real rows, for the steward only.
@@ -88,7 +82,7 @@ class Across:
     pairs: Mapping[str, list[PairDistance]]
     named: Mapping[str, list[PairDistance]] = field(default_factory=dict)
     regressions: Mapping[str, list[named_uses.Coefficient]] = field(default_factory=dict, repr=False)
-    quality: RelatedQuality | None = field(default=None, repr=False)
+    quality: Quality | None = field(default=None, repr=False)
     marking: str = STEWARD_ONLY
 
     @cached_property
@@ -107,7 +101,11 @@ class Across:
                 "across",
                 _mean(pairs),
                 use=f"relations: {about}",
-                but={f"{p.first} and {p.second}": WORSE for p in sorted(pairs, key=_lost) if p.lost},
+                but={
+                    f"{p.first} and {p.second}": WORSE
+                    for p in sorted(pairs, key=lambda p: p.independent - p.distance)
+                    if p.lost
+                },
             )
             for about, pairs in self.pairs.items()
         ]
@@ -260,7 +258,9 @@ def _pairs(
     results = [_columns(f, table, view, more) for f, more in zip(both, ([*columns, row], columns), strict=True)]
     if not all(len(f[columns[0]]) for f in results):
         return
-    groups = {c: _groups(schema, c, results) for c in columns}
+    groups, facts = {}, {c: schema.as_measured(placed(c)[0]).columns[placed(c)[1]] for c in columns}
+    for c in columns:
+        groups[c] = grouping.coarse(facts[c], np.concatenate([f[c] for f in results]).astype(np.int64))
     codes = [{c: groups[c].take(f[c]).astype(np.int64) for c in columns} for f in results]
     again = _drawn_again(results[0][row])
     for pair in names:
@@ -280,12 +280,6 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
     """Positions of columns in all rows or pairs of a view."""
     parts = [batch for _, batch in forest.strata(table, view, columns, STEP)]
     return {c: np.concatenate([p[c] for p in parts]) if parts else np.zeros(0, dtype=np.int64) for c in columns}
-
-
-def _groups(schema: Dataset, name: str, result: Sequence[Mapping[str, np.ndarray]]) -> Groups:
-    table, column, _ = placed(name)
-    facts: Column = schema.as_measured(table).columns[column]
-    return grouping.coarse(facts, np.concatenate([f[name] for f in result]).astype(np.int64))
 
 
 def _label(name: str) -> str:
@@ -321,13 +315,9 @@ def attacked(real: Forest, synthetic: Forest, schema: Dataset, *, limits: Limits
     for key in schema.keys:
         own, places = joined(schema, key.child)
         rng = np.random.default_rng([limits.seed, len(out)])
-        ours, theirs = (_sample(forest.rows(key.child, places), own.columns) for forest in (real, synthetic))
+        rows = [forest.rows(key.child, places) for forest in (real, synthetic)]
+        ours, theirs = (Sample(columns=own.columns, positions=r, rows=len(next(iter(r.values())))) for r in rows)
         reported = attack(ours, theirs, test=None, known=[], rng=rng, attacks=limits.attacks, rows=limits.attacked)
         if reported is not None:
             out[key.child] = reported
     return out
-
-
-def _sample(rows: Mapping[str, np.ndarray], columns: Mapping) -> Sample:
-    size = len(next(iter(rows.values())))
-    return Sample(columns=columns, positions=rows, rows=size)

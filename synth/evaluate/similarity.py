@@ -54,18 +54,13 @@ def similarity(real: Sample, other: Sample, *, rng: np.random.Generator) -> Simi
 def variation(real: Sample, other: Sample, names: tuple[str, ...], *, dense: int = DENSE) -> float:
     """Total variation distance of two tables' joint distribution of categorical columns, every level its own."""
     cells = np.prod([float(real.columns[n].cells) for n in names])
-    codes = [_codes(s, names) for s in (real, other)]
+    codes = [np.zeros(s.used, dtype=np.int64) for s in (real, other)]
+    for name in names:
+        codes = [c * real.columns[name].cells + s.positions[name] for c, s in zip(codes, (real, other), strict=True)]
     if cells > dense:
         _, index = np.unique(np.concatenate(codes), return_inverse=True)
         codes, cells = np.split(index, [real.used]), index.max() + 1
     return tv(*(shares_of(c, int(cells)) for c in codes))
-
-
-def _codes(sample: Sample, names: tuple[str, ...]) -> np.ndarray:
-    out = np.zeros(sample.used, dtype=np.int64)
-    for name in names:
-        out = out * sample.columns[name].cells + sample.positions[name]
-    return out
 
 
 def _kolmogorov(real: np.ndarray, other: np.ndarray) -> float:

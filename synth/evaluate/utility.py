@@ -47,7 +47,10 @@ def utility(
     """
     if target not in real.columns:
         raise UsageError(f"`target={target}` is not a measured column; {meant(target, real.columns)}")
-    train, held = (real, test) if test is not None else _split(real, rng)
+    train, held = real, test
+    if held is None:
+        order, cut = rng.permutation(real.used), max(1, int(HELD_OUT * real.used))
+        train, held = real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
     if min(train.used, held.used) < 1:
         raise UsageError(f"`target={target}`: too few real rows to train a model and test it; leave the target out")
     trained = (synthetic, train, train.resampled(synthetic.used, rng))
@@ -57,12 +60,6 @@ def utility(
     else:
         task, scores = _classification(trained, held, names, target, schema)
     return Utility(target=target, task=task, held_out=test is not None, test_rows=held.used, scores=tuple(scores))
-
-
-def _split(real: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
-    order = rng.permutation(real.used)
-    cut = max(1, int(HELD_OUT * real.used))
-    return real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
 
 
 def _guesses(

@@ -5,13 +5,13 @@ small against sampling does no harm that a second survey would not do too. A cei
 sample so small that it is far off itself serves nobody. What is rated is the figure as it is shown: equal figures have
 equal verdicts.
 
-The object is made twice: ``from_rows`` of a comparison with the real rows, ``from_release`` of the release alone.
+The object is made twice: ``from_rows`` of a comparison with the real rows, ``publishable`` of the release alone.
 Whoever shows it asks it for its words, which are in the language spoken: ``heading``, ``title``, ``shown``, ``reason``,
 ``sentence`` of a ``Use``; ``lines`` of a ``Verdict`` (a table), ``at`` (the uses of a level), ``unsure`` (through
 ``prose``). What is stored is ``plain()``, in English, and ``Verdict.read`` makes the object of it again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -419,15 +419,15 @@ def use_of(
     )
 
 
-def use_by_parts(name: str, rated: Mapping[str, tuple[str, str, str]], farthest: Measured) -> Use | None:
+def use_by_parts(name: str, rated: Mapping[str, tuple[str, str, str]], off: Sequence[Measured]) -> Use | None:
     """A use of several parts, each with its level, what decided on it, and its figures in words: good where all are,
-    not for where half of them are not; None without any. ``farthest``: of the part that is farthest off."""
+    not for where half of them are not; None without any. ``off``: how far each is, the farthest first."""
     if not rated:
         return None
-    off, care = ({n: said for n, (at, _why, said) in rated.items() if at == level} for level in (NOT, CARE))
-    level = NOT if off and 2 * len(off) >= len(rated) else CARE if off or care else GOOD
+    bad, care = ({n: said for n, (at, _why, said) in rated.items() if at == level} for level in (NOT, CARE))
+    level = NOT if bad and 2 * len(bad) >= len(rated) else CARE if bad or care else GOOD
     why = max(rated.values(), key=lambda r: (LEVELS.index(r[0]), r[1] != CEILING))[1]
-    return use_of(name, farthest, level=level, why=why, but=off, care=_first(care))
+    return use_of(name, off[0], level=level, why=why, but=bad, care=_first(care))
 
 
 def _first(parts: Mapping[str, str]) -> tuple[Part, ...]:

@@ -1,26 +1,34 @@
 """How a release was chosen, as far as its card, the ledger and the notes beside it tell, and what that costs.
 
+Who compared which release with the real rows is a steward's note beside the ledger, never in a release's folder; one on
+a server has the notes in a table of its own, so that all machines see them. A look leaves no trace in what may leave,
+and a release is known by the ledger's line that paid for it and by the hash of its table, both of which its card names.
+
 **Guarantee**: a release that was chosen by anything that looked at rows carries the sum of all that was looked at
 (privacy/accounting/chosen.md); one chosen by exact scores carries none and is refused by all that leaves.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from synth.errors import InputError, UsageError
+from synth.files import regular_files
 from synth.jobs.looks import signature
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger import copies
+from synth.privacy.ledger.copies import NOTES
 from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
 from synth.privacy.ledger.store import Store
-from synth.release import comparison_notes
 from synth.release.card import choice, verify
 from synth.release.card.choice import RUN, Charge
 from synth.release.card.statements import uncovered
-from synth.release.comparison_notes import Note
 from synth.schema import names
 
 WAYS = "before, releases, private (with `paid=` and `candidates=`) or all (with `candidates=`)"
@@ -28,6 +36,72 @@ APART = (
     "runs of this dataset were charged under different relations, units or public columns, whose guarantees do not add "
     "up; name the candidates with `how=all` or private, or say `how=before`"
 )
+
+
+class Note(BaseModel):
+    """``what``: look, or choice (then ``how``, and for a paid one the ledger's line in ``paid``, ``among`` tables)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    line: str
+    table: str
+    dataset: str
+    by: str = ""
+    how: str = ""
+    paid: str = ""
+    among: tuple[str, ...] = ()
+    time: str = ""
+
+    @property
+    def release(self) -> tuple[str, str]:
+        """By what the release is known: its line in the ledger, and its table."""
+        return self.line, self.table
+
+
+def place_of_notes(ledger: Store) -> Path:
+    """The file of notes beside a ledger's file."""
+    return ledger.beside(NOTES)
+
+
+def add_note(ledger: Store, note: Note) -> None:
+    """Adds a note. Errors: InputError where it cannot be written: then nothing may be looked at."""
+    line = note.model_copy(update={"time": datetime.now(UTC).isoformat(timespec="seconds")}).model_dump_json()
+    if ledger.shares:
+        with ledger.connection() as db, db.locked():
+            db.execute("INSERT INTO ledger_note (note) VALUES (?)", (line,))
+        return
+    try:
+        place_of_notes(ledger).parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(place_of_notes(ledger), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.write(f"{line}\n".encode())
+            os.fsync(file.fileno())
+    except OSError as error:
+        reason = error.strerror or "refused"
+        raise InputError(
+            f"{place_of_notes(ledger)}: {reason}, so this comparison cannot be recorded; name a writable ledger"
+        ) from None
+
+
+def notes(ledger: Store) -> list[Note]:
+    """All notes, oldest first. Errors: InputError for a damaged file, which must not read as no look at all."""
+    whose = f"ledger {ledger.shown}: its notes" if ledger.shares else str(place_of_notes(ledger))
+    try:
+        if ledger.shares:
+            with ledger.connection() as db, db.snapshot():
+                lines = [str(row["note"]) for row in db.execute("SELECT note FROM ledger_note ORDER BY number")]
+        else:
+            lines = regular_files.text(whose, most=regular_files.ENDLESS).splitlines()
+        return [Note.model_validate_json(line) for line in lines if line.strip()]
+    except UsageError:  # what the ledger's server says
+        raise
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{whose}: cannot be read; restore it from a backup") from None
+    except ValueError:
+        raise InputError(f"{whose}: damaged; restore it from a backup") from None
 
 
 @dataclass(frozen=True)
@@ -131,7 +205,7 @@ def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger:
     about: dict[str, Any] = verify.load(release) if card is None else dict(card)
     if not store.there():
         return about
-    one, known = Candidate.of(Path(release), about), comparison_notes.notes(store)
+    one, known = Candidate.of(Path(release), about), notes(store)
     said = [n.how for n in known if n.what == "choice" and n.release == one.release]
     return choice.chosen(about, "scores") if said[-1:] == ["scores"] else about
 
@@ -191,7 +265,7 @@ def compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
 
 def looks(ledger: Store, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
     """Looks at the dataset's releases but these (by line and table), each release once."""
-    seen = {n.release: n for n in comparison_notes.notes(ledger) if n.what == "look" and same(n.dataset, dataset)}
+    seen = {n.release: n for n in notes(ledger) if n.what == "look" and same(n.dataset, dataset)}
     return [n for key, n in seen.items() if key not in but]
 
 

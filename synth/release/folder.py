@@ -416,15 +416,11 @@ def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
     if num_rows is None:
         return
     nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
-    least, free = num_rows * _shortest_row(schema), shutil.disk_usage(nearest).free
+    cells = [(*(c.categories or ("x" if c.is_numeric else "",)), *c.missing_codes) for c in schema.columns.values()]
+    shortest = len(cells) + sum(min(len(t.encode()) for t in texts) for texts in cells)  # bytes of a row
+    least, free = num_rows * shortest, shutil.disk_usage(nearest).free
     if least > free:
         raise UsageError(
             f"`num_rows={num_rows}`: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
             "ask for fewer rows"
         )
-
-
-def _shortest_row(schema: Schema) -> int:
-    """Bytes of a CSV row whose every cell is as short as can be."""
-    cells = [(*(c.categories or ("x" if c.is_numeric else "",)), *c.missing_codes) for c in schema.columns.values()]
-    return len(cells) + sum(min(len(t.encode()) for t in texts) for texts in cells)

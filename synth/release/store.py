@@ -63,10 +63,6 @@ def pack(releases: Sequence[Release], *, many: int = MANY) -> tuple[dict[str, An
     return {"steps": steps, "parts": packer.parts}, packer.arrays
 
 
-def _plain_counts(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.int64
-
-
 class _Packer:
     """Questions and answers are trees of frozen dataclasses: each becomes a numbered part, each array a name."""
 
@@ -82,7 +78,11 @@ class _Packer:
             name = f"array.{len(self.arrays)}"
             self.arrays[name] = value
             return {"array": name}
-        if isinstance(value, tuple) and len(value) > self._many and all(_plain_counts(v) for v in value):
+        if (
+            isinstance(value, tuple)
+            and len(value) > self._many
+            and all(isinstance(v, np.ndarray) and v.ndim == 2 and v.dtype == np.int64 for v in value)
+        ):
             shapes = np.array([v.shape for v in value], dtype=np.int64)
             return {"arrays": self.value(np.concatenate([v.ravel() for v in value])), "shapes": self.value(shapes)}
         if isinstance(value, tuple):

@@ -77,19 +77,18 @@ def sections(levels: Mapping[str, tuple[AreaLevel, ...]], *, exact: bool) -> lis
         {
             "exact": exact,
             "picture": picture(one, exact=exact),
-            "rows": [_line(level, exact=exact) for level in one],
+            "rows": [(v.column, commas(len(v.labels)), percent(v.error), percent(_beside(v, exact))) for v in one],
             "areas": [(level.column, _areas(level, exact=exact)) for level in one],
         }
         for one in levels.values()
     ]
 
 
-def _line(level: AreaLevel, *, exact: bool) -> list[str]:
+def _beside(level: AreaLevel, exact: bool) -> float | None:
+    """Its tables with other columns; of released counts what noise alone would make of its own."""
     if exact:
-        more = percent(level.beside)
-    else:
-        more = percent(min(1.0, 0.5 * sqrt(2 / pi) * float(level.noise.sum()) / max(float(level.known.sum()), 1.0)))
-    return [level.column, commas(len(level.labels)), percent(level.error), more]
+        return level.beside
+    return min(1.0, 0.5 * sqrt(2 / pi) * float(level.noise.sum()) / max(float(level.known.sum()), 1.0))
 
 
 def _areas(level: AreaLevel, *, exact: bool) -> list[tuple[str, str, str, str]]:

@@ -2,7 +2,7 @@
 
 from math import exp, log10
 
-from synth.capacity.views import Capacity, Curves
+from synth.capacity.views import Capacity
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
 from synth.evaluate.audit.whole import Sight, WholeAudit
@@ -14,7 +14,6 @@ from synth.report.svg import Shape
 special = Lazy("scipy.special")
 
 WIDE, TALL, LEFT, LOW = 340.0, 230.0, 46.0, 1e-3
-APART = 11.0  # of the names of curves
 Point = tuple[float, float]
 
 
@@ -103,38 +102,6 @@ def capacity_page(capacity: Capacity) -> str:
     return html.render(
         "capacity.html", title=title, mark=None, result=capacity, rows=rows, exact=exact, ladder=ladder(capacity)
     )
-
-
-def curves_page(curves: Curves) -> str:
-    """The page of a noise's curves: leakage against the order, a line for each class of attackers."""
-    rows = [[f"{a:g}", *(f"{v[i]:.4f}" for v in curves.values.values())] for i, a in enumerate(curves.orders)]
-    title = f"Renyi divergence of {curves.noise} noise that polynomial attackers see"
-    return html.render("capacity_curves.html", title=title, mark=None, result=curves, rows=rows, drawn=drawn(curves))
-
-
-def drawn(curves: Curves) -> str:
-    """The curves, each named at its right end."""
-    low, high = curves.orders[0], curves.orders[-1]
-    top = max(max(curves.values["unrestricted"]), max(v[-1] for v in curves.values.values())) * 1.05
-    right = WIDE + 130
-
-    def place(order: float, value: float) -> Point:
-        return LEFT + (order - low) / (high - low) * (WIDE - LEFT - 8), TALL - 8 - value / top * (TALL - 20)
-
-    shapes = [svg.line(LEFT, WIDE - 8, TALL - 8, TALL - 8, "axis"), svg.line(LEFT, LEFT, 8, TALL - 8, "axis")]
-    shapes += [
-        svg.label(place(a, 0)[0], TALL + 6, f"{a:g}", anchor="middle", kind="dim") for a in (low, 2, 3, 4, 5, high)
-    ]
-    shapes += [svg.label(LEFT - 5, place(low, v)[1] + 4, f"{v:.2f}", kind="dim") for v in (0.0, top / 2, top)]
-    lowest = -APART
-    for name, values in sorted(curves.values.items(), key=lambda v: -v[1][-1]):
-        kind = "whisker" if name.startswith("unrestricted") else "line"
-        points = [place(a, v) for a, v in zip(curves.orders, values, strict=True) if v <= top]  # a bound may be useless
-        lowest = max(points[-1][1], lowest + APART)
-        shapes += [svg.curve(points, kind), svg.label(WIDE - 4, lowest + 4, name, anchor="start")]
-    shapes.append(svg.label((LEFT + WIDE) / 2, TALL + 24, "order", anchor="middle"))
-    words = f"Renyi divergence by order for {', '.join(curves.values)}"
-    return svg.draw(shapes, wide=right, tall=TALL + 30, words=words)
 
 
 def _exact(capacity: Capacity) -> dict[str, float]:

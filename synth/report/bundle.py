@@ -39,20 +39,6 @@ class Bundled:
     unfinished: tuple[str, ...]
     card: dict[str, Any] = field(repr=False)
 
-    def plain(self) -> dict[str, Any]:
-        """All but the card, with its guarantee, as JSON data."""
-        reported = {"epsilon": self.epsilon, "delta": self.delta, "own_epsilon": self.own_epsilon}
-        return {
-            "path": self.path,
-            "sha256": self.sha256,
-            "parts": list(self.parts),
-            "unfinished": list(self.unfinished),
-            **reported,
-            "choice": self.how,
-            "counted": self.counted,
-            "verdict": self.card["verdict"],
-        }
-
     @property
     def epsilon(self) -> float:
         """Of the release with all that its choice rests on."""
@@ -64,24 +50,24 @@ class Bundled:
         return float(self.card["delta"])
 
     @property
-    def own_epsilon(self) -> float:
-        """Of its run alone."""
-        return float(own(self.card)["epsilon"])
-
-    @property
     def how(self) -> str:
         """The way it was chosen, a key of ``statements.CHOICES``."""
         return str(self.card["selection"]["how"])
 
-    @property
-    def chosen(self) -> str:
-        """As ``how``, in words."""
-        return str(self.card["selection"]["in_words"])
-
-    @property
-    def counted(self) -> int:
-        """How many other lines of the ledger are in the sum."""
-        return len(self.card["selection"].get("charges") or [])
+    def plain(self) -> dict[str, Any]:
+        """All but the card, with its guarantee and verdict, as JSON data; ``counted``: other lines in the sum."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "parts": list(self.parts),
+            "unfinished": list(self.unfinished),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "own_epsilon": float(own(self.card)["epsilon"]),
+            "choice": self.how,
+            "counted": len(self.card["selection"].get("charges") or []),
+            "verdict": self.card["verdict"],
+        }
 
 
 def bundle(
@@ -134,7 +120,8 @@ def bundle(
         parts, documents = _parts(folder, stored, unfinished=unfinished)
         if as_pdf:
             parts[pdf.NAME] = pdf.of_bundle(parts)
-        parts["MANIFEST.sha256"] = manifest(parts)
+        lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(parts.items())]
+        parts["MANIFEST.sha256"] = "".join(lines).encode()  # as ``sha256sum`` writes them
         zip_file(out, parts)
     return Bundled(
         path=str(out),
@@ -192,12 +179,6 @@ def _parquet(table: bytes, schema: Schema) -> bytes:
         texts = folders.read_texts(Path(name) / "synthetic.csv", schema)
         folders.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
-
-
-def manifest(parts: Mapping[str, bytes]) -> bytes:
-    """Checksums of all parts, as ``sha256sum`` writes them."""
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(parts.items())]
-    return "".join(lines).encode()
 
 
 def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:

@@ -9,25 +9,16 @@ from typing import Any
 from synth.errors import UsageError, reading
 from synth.evaluate.verdict import LEVELS, Verdict
 from synth.files import whole_files
-from synth.languages import Texts, _, prose
-from synth.release import markdown
-from synth.release.card import papers
+from synth.languages import _, prose
+from synth.release.card import limits, papers
 from synth.release.card.card import odds, of_persons
 from synth.release.card.choice import in_words
-from synth.release.card.statements import PREVIEW, UNCOVERED, complete, shares, uncovered
+from synth.release.card.statements import UNCOVERED, complete, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html, words
 from synth.report.documents import pack
 from synth.report.html import number, percent
 
-TITLES = Texts(
-    {
-        "title": "Release card",
-        "seeded": "Made with seeded noise: protects nothing",
-        "mechanisms": ["purpose", "mechanism", "sensitivity", "noise", "count"],
-        "shares": ["purpose", "share"],
-    }
-)
 Rows = list[tuple[str, str]]
 
 
@@ -37,42 +28,29 @@ def render_html(card: Mapping[str, Any]) -> str:
 
     Privacy: released answers only.
     """
-    about = complete(card)
-    mark = prose(UNCOVERED) if uncovered(about) else None if about["exportable"] else TITLES["seeded"]
-    return html.render(
-        "card.html",
-        title=TITLES["title"],
-        mark=mark,
-        about=about,
-        odds=odds(about["epsilon"]),
-        parts=_chapters(about),
-        head=TITLES["mechanisms"],
-        purposes=_mechanisms(about, by_purpose=True),
-        mechanisms=_mechanisms(about),
-        shares=_shares(about),
-    )
+    return _rendered("card.html", complete(card))
 
 
 @reading("card", "card")
 def render_markdown(card: Mapping[str, Any]) -> str:
     """The card as Markdown."""
-    about = complete(card)
-    marks = [prose(UNCOVERED)] if uncovered(about) else []
-    marks += [prose(PREVIEW)] if about.get("preview") else []
-    marks += [] if about["exportable"] else [TITLES["seeded"]]
-    lines = [f"# {TITLES['title']}", "", *(line for mark in marks for line in (f"**{mark}**", ""))]
-    for title, rows in _chapters(about):
-        lines += [f"## {title}", "", "| | |", "|---|---|"]
-        lines += [f"| {markdown.text(name)} | {markdown.text(value)} |" for name, value in rows] + [""]
-    for title, head, table in (
-        (_("Mechanisms"), TITLES["mechanisms"], _mechanisms(about)),
-        (_("Where the budget went"), TITLES["shares"], _shares(about)),
-    ):
-        lines += [f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-        lines += [f"| {' | '.join(map(markdown.text, row))} |" for row in table] + [""]
-    hazards = (f"- {markdown.text(prose(h))}" for h in about["hazards"])
-    lines += [f"## {_('What the guarantee does not say')}", "", *hazards, ""]
-    return "\n".join(lines)
+    return _rendered("card.md", complete(card))
+
+
+def _rendered(template: str, about: Mapping[str, Any]) -> str:
+    seeded = None if about["exportable"] else _("Made with seeded noise: protects nothing")
+    return html.render(
+        template,
+        title=_("Release card"),
+        mark=prose(UNCOVERED) if uncovered(about) else seeded,
+        about=about,
+        odds=limits.share(odds(about["epsilon"])),
+        parts=_chapters(about),
+        head=[_("purpose"), _("mechanism"), _("sensitivity"), _("noise"), _("count")],
+        purposes=_mechanisms(about, by_purpose=True),
+        mechanisms=_mechanisms(about),
+        shares=[(prose(name), percent(part)) for name, part in shares(about).items()],
+    )
 
 
 def _chapters(about: Mapping[str, Any]) -> list[tuple[str, Rows]]:
@@ -111,10 +89,6 @@ def _mechanisms(about: Mapping[str, Any], *, by_purpose: bool = False) -> list[t
         many = str(sum(m["count"] for m in members))
         out.append((prose(name), prose(kind), number(size), f"{word} {noise}", many))
     return out
-
-
-def _shares(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(prose(name), percent(part)) for name, part in shares(about).items()]
 
 
 def write(

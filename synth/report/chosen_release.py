@@ -6,6 +6,7 @@
 
 import getpass
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from math import prod
@@ -20,7 +21,6 @@ from synth.generators import GENERATORS
 from synth.pipeline.statistics import MOST_CELLS, Asked, counted
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Entry
-from synth.release import comparison_notes
 from synth.release.card import choice
 from synth.release.card.choice import CHOICE, Charge
 from synth.release.card.statements import CHOICES
@@ -29,15 +29,17 @@ from synth.release.chosen import (
     WAYS,
     Candidate,
     ChoiceLedger,
+    Note,
+    add_note,
     charge,
     compared,
     everything,
     looks,
+    notes,
     releases,
     same,
     unstated,
 )
-from synth.release.comparison_notes import Note
 from synth.release.statistics_file import load as load_statistics
 from synth.report.noisy_tables import NoisyTable
 from synth.schema import table as schemas
@@ -160,7 +162,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     entry, mine = about["ledger_entry"], book.dataset(one)
     if Guarantee.of(about).kind != Guarantee.of(one.card).kind:
         raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
-    before = [n for n in comparison_notes.notes(book.store) if n.how == "private" and n.paid != entry["hash"]]
+    before = [n for n in notes(book.store) if n.how == "private" and n.paid != entry["hash"]]
     if any(n.among == _among(one, others) for n in before):
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
     if (decided := book.line(entry)) is None:
@@ -188,8 +190,10 @@ def _among(one: Candidate, others: list[Candidate]) -> tuple[str, ...]:
 
 
 def _note(one: Candidate, what: str, book: ChoiceLedger, **more: Any) -> None:
-    seen: dict[str, Any] = {"line": one.line, "table": one.table, "dataset": book.dataset(one), "by": _user()}
-    comparison_notes.add(book.store, Note(what=what, **seen, **more))
+    seen: dict[str, Any] = {"line": one.line, "table": one.table, "dataset": book.dataset(one)}
+    with suppress(OSError, KeyError):
+        seen["by"] = getpass.getuser()
+    add_note(book.store, Note(what=what, **seen, **more))
 
 
 def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
@@ -202,13 +206,6 @@ def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
         line, price = book.line(c), (c["epsilon"], c["delta"])
         if line is None or not same(line.dataset, mine.dataset) or (line.epsilon, line.delta) != price:
             raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
 
 
 def shared(releases: Sequence[str | Path]) -> list[str]:

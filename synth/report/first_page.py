@@ -5,9 +5,9 @@ odds for one person, who approved. Computed from the card and the verdict; the f
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from synth.evaluate.risks.chapter import OURS
+from synth.evaluate.risks import OURS
 from synth.evaluate.verdict import HEADINGS, LEVELS, Verdict
-from synth.languages import _, numerals, prose
+from synth.languages import _, prose
 from synth.release.card import limits, papers
 from synth.report.html import commas, percent
 
@@ -20,13 +20,15 @@ def answers(card: Mapping[str, Any], said: Verdict, *, tried: Iterable[Any] = ()
 
     Privacy: released answers only; with ``tried``: reads rows, exact: for the steward alone, never released.
     """
-    own = card.get("deployment") or {}
+    nobody = _("Nobody has stated it.")
+    own, (*odds, whose) = card.get("deployment") or {}, limits.sentences(card)
+    alike = _("What is true of many people alike can still be guessed of one; it could be without that one, too.")
     return [
         (_("What is it?"), _what(card, own)),
-        (_("What is it for?"), [_stated(own, "intended_use")]),
-        (_("Who receives it?"), [_stated(own, "recipients")]),
+        (_("What is it for?"), [str(own.get("intended_use") or nobody)]),
+        (_("Who receives it?"), [str(own.get("recipients") or nobody)]),
         (_("What can it be used for?"), _uses(said)),
-        (_("What can be found out about one person?"), [*_presence(card), *_attacks(tried)]),
+        (_("What can be found out about one person?"), [*odds, alike, whose, *_attacks(tried)]),
         (_("Who answers for it?"), _people(own)),
     ]
 
@@ -44,10 +46,6 @@ def _what(card: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
     return [*([str(own["description"])] if own.get("description") else []), f"{rows}: {prose(limits.MADE_UP)}."]
 
 
-def _stated(own: Mapping[str, Any], name: str) -> str:
-    return str(own.get(name) or _("Nobody has stated it."))
-
-
 def _uses(said: Verdict) -> list[str]:
     """A line for each level, and what speaks against all."""
     lines = [
@@ -56,32 +54,6 @@ def _uses(said: Verdict) -> list[str]:
     never = _("Not for anything about a single person, nor for rare cases and extremes, which noise hides on purpose.")
     unsure = [_("With care: {why}.").format(why=prose(said.unsure))] if said.unsure else []
     return [*unsure, *lines, never]
-
-
-def _presence(card: Mapping[str, Any]) -> list[str]:
-    """The odds of both guesses: of somebody's presence, and of what is said of them."""
-    lines = []
-    for what, sure, accident in limits.guesses(card):
-        about = (
-            _("Whether somebody is in the data") if what.startswith("whether") else _("What the data say of somebody")
-        )
-        lines.append(
-            _(
-                "{about}: whoever thinks the chances even {what} can be at most {sure} sure after seeing all of this, "
-                "whatever else is known, but for an accident of {rare}."
-            ).format(about=about, what=prose(what), sure=numerals(limits.share(sure)), rare=_rare(accident))
-        )
-    alike = _("What is true of many people alike can still be guessed of one; it could be without that one, too.")
-    return [*lines, alike, prose(limits.sentences(card)[-1])]
-
-
-def _rare(probability: float) -> str:
-    """A small probability as people say it.
-
-    >>> _rare(1e-05)
-    '1 in 100,000'
-    """
-    return _("1 in {n}").format(n=commas(1 / probability)) if probability > 0 else _("no chance at all")
 
 
 def _attacks(tried: Iterable[Any]) -> list[str]:

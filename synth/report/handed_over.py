@@ -1,12 +1,20 @@
-"""A release as an object, and the report that is made of it."""
+"""A release as an object, the report that is made of it, and a result beside the real table, for whoever holds both."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from synth.errors import UsageError
+from synth.evaluate import examination
 from synth.evaluate.examination import Limits
+from synth.evaluate.fidelity import Comparison
+from synth.evaluate.related_fidelity import Across, appraise_related
+from synth.evaluate.verdict import Verdict
+from synth.languages import _, prose
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
 from synth.pipeline.result import Framed
@@ -15,16 +23,15 @@ from synth.pipeline.sample import sample
 from synth.pipeline.verified import Questions
 from synth.release import folder
 from synth.release.card import verify
-from synth.report import chosen_release, publish
+from synth.report import chosen_release, html, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
-from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
+from synth.report.steward.page import MARK
 from synth.report.words import written
 from synth.schema.table import Schema
 from synth.verified import language as questions_in
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
     from synth.pipeline.result import Result
@@ -60,7 +67,7 @@ class Release(Framed):
 
     def sample(
         self, num_rows: int | None = None, conditions: Mapping[str, str] | None = None, *, seed: int | None = None
-    ) -> "pd.DataFrame":
+    ) -> pd.DataFrame:
         """More rows, typed as ``frame``; ``conditions``: by column a value, ``a|b``, or ``low..high``."""
         return sample(self.place, num_rows=num_rows, where=conditions, seed=seed)[0]
 
@@ -68,7 +75,7 @@ class Release(Framed):
         """Another model and table of the same answers; ``options``: as of ``synth.app_api.refit``."""
         return refit(self.place, **options)
 
-    def multiple(self, **options: Any) -> Iterator["pd.DataFrame"]:
+    def multiple(self, **options: Any) -> Iterator[pd.DataFrame]:
         """Tables for ``synth.combine``; ``options``: as of ``synth.app_api.multiple``."""
         return multiple(self.place, **options)
 
@@ -136,10 +143,50 @@ def report(
         if real is None:
             return publish.write(release, out, statistics=statistics, ledger=ledger)
         chosen_release.look(release, ledger=ledger)
-        limits = Limits(rows=rows)
-        if several:
-            return steward.put(related_steward.examine(release, out, real=real, target=target, limits=limits))
-        examined = steward.examine(
-            release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
+        how: Any = {"test": test, "target": target, "groups": groups, "shadow_runs": shadow_runs}
+        return steward.put(steward.pages(release, out, real=real, limits=Limits(rows=rows), **how))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """How far a synthetic table is from the real one, and what it is good for. As private as the real rows.
+
+    Of related tables both are about what these say of each other.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+
+    comparison: Comparison | Across = field(repr=False)
+    verdict: Verdict = field(repr=False)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
+
+    def _repr_html_(self) -> str:
+        return str(
+            html.render("compared.html", mark=_(MARK), uses=self.verdict.lines, unsure=prose(self.verdict.unsure))
         )
-        return steward.write(examined, release, out)
+
+
+def compare(result: "Result", real: Any, *, ledger: str | Path | None = None) -> Compared:
+    """What a ``result`` is good for beside the ``real`` table, a file or frame: done in seconds; of related tables
+    beside their folder, or their frames by table.
+
+    Where the result was written, it is noted beside the ``ledger`` that paid for it that somebody looked, as for
+    ``synth.report``. Errors: UsageError for another ledger; InputError for an unusable table.
+
+    **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    if card := result.paths.get("card"):
+        chosen_release.look(card, ledger=ledger)
+    if result.schema.several:
+        held = {n: pd.DataFrame({c: a.to_pandas() for c, a in t.items()}) for n, t in result.tables.items()}
+        across = appraise_related(real, Path(card).parent if card else held, result.schema)
+        return Compared(comparison=across, verdict=across.verdict)
+    written = result.paths.get("synthetic")
+    made: Any = written or pd.DataFrame({n: t.to_pandas() for n, t in result.texts.items()})
+    fit = result.card.get("fit")
+    comparison, verdict = examination.appraise(real, made, result.schema, limits=Limits(), fit=fit)
+    return Compared(comparison=comparison, verdict=verdict)

@@ -1,6 +1,7 @@
 """Pages from templates: one style for light and dark, wide and narrow; every text that is put in is escaped.
 
-A template's own texts stand in ``{% trans %}`` or ``_("...")``, and are rendered in the language that is spoken.
+In Markdown it goes through ``plainly``. A template's own texts stand in ``{% trans %}`` or ``_("...")``, and are
+rendered in the language that is spoken.
 """
 
 import re
@@ -13,6 +14,10 @@ from markupsafe import Markup
 
 from synth.languages import MARKED, current, numerals, prose, translated
 from synth.release.card.statements import PREVIEW
+
+MARKUP = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "\\": "\\\\", "[": "\\[", "]": "\\]", "`": "\\`"}
+)
 
 
 def render(template: str, **data: Any) -> Markup:
@@ -30,7 +35,7 @@ def render(template: str, **data: Any) -> Markup:
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("synth.report"),
-        autoescape=True,
+        autoescape=lambda name: not (name or "").endswith(".md"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -41,6 +46,7 @@ def _environment() -> Environment:
     made.globals |= {"gettext": _block, "_": translated}
     made.filters |= {"quoted": lambda text: Markup(dumps(text, ensure_ascii=False))}
     made.filters |= {"percent": percent, "figure": figure, "commas": commas, "number": number, "said": prose}
+    made.filters |= {"plainly": plainly, "numerals": numerals}
     return made
 
 
@@ -80,3 +86,13 @@ def number(value: float, digits: int = 6) -> str:
     ('0.5', '1e-06')
     """
     return numerals(f"{value:.{digits}g}")
+
+
+def plainly(words: object) -> str:
+    """The words in one line, without raw HTML, links, images, code or ends of a table's cell.
+
+    >>> print(plainly("<b>[x](http://y)|"))
+    &lt;b&gt;\\[x\\](http\\://y)\\|
+    """
+    line = " ".join(str(words).split())
+    return re.sub(r":(?=//)", r"\\:", line.translate(MARKUP))  # an address alone would be made a link

@@ -5,7 +5,7 @@ from typing import Any
 
 from synth.evaluate.verdict import CARE, HEADINGS, LEVELS, NOT, Verdict
 from synth.languages import Texts, _, prose
-from synth.release import dialect_copy, markdown
+from synth.release import dialect_copy
 from synth.release.card import limits, papers
 from synth.report import html, words
 from synth.report.documents.facts import name_of
@@ -51,7 +51,7 @@ def render(
         about=card,
         schema=schema,
         made_up=limits.MADE_UP,
-        limits=[prose(line) for line in limits.sentences(card)],
+        limits=limits.sentences(card),
         uses=uses(publishable, schema, card),
         curators=papers.curators(card.get("deployment", {})),
         draws=not schema.keys and card.get("method") in BY_DRAWS,
@@ -124,43 +124,15 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
 
     Privacy: released answers only.
     """
-    again = "" if schema.keys else "    python reproduce.py\n"
-    draw = "    synth sample . --num-rows 1000\n"
-    if schema.keys:
-        draw = "    synth sample . --num-roots 500\n"
-    if schema.several:
-        draw = "    synth sample . --num-roots 1000 --out more\n"
-    lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
-    if schema.several:
-        what = _(
-            "Synthetic tables that belong together. They are no copies: {made_up}. Made from private tables with "
-            "differential privacy, epsilon {epsilon} and delta {delta}; the unit is {unit}."
-        )
-        more = _("To draw more: install the library in the version that the card names, then")
-    else:
-        what = _(
-            "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "
-            "differential privacy, epsilon {epsilon} and delta {delta} ({relation}): {meaning}."
-        )
-        more = _(
-            "To draw more rows, or to make the table again: install the library in the version that the card names, "
-            "then"
-        )
-    said = what.format(
-        made_up=prose(limits.MADE_UP),
-        epsilon=html.number(card["epsilon"]),
-        delta=html.number(card["delta"]),
-        rows=html.commas(card["rows"]["synthetic"]),
-        unit=markdown.text(words.unit(card)),
-        relation=markdown.text(prose(card["relation_in_words"])),
-        meaning=markdown.text(prose(card["meaning"])),
-    )
-    good = [f"- {u.heading} {markdown.text(u.sentence)}" for u in Verdict.read(card.get("verdict", ())).uses]
-    verdict = "\n".join([_("From what was released alone:"), "", *good, "", ""]) if good else ""
-    return (
-        f"# {markdown.text(name_of(card, several=schema.several))}\n\n{said}\n\n{verdict}"
-        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n"
-        f"{again}{draw}    synth card check card.json\n"
+    return html.render(
+        "readme.md",
+        card=card,
+        schema=schema,
+        name=name_of(card, several=schema.several),
+        unit=words.unit(card),
+        made_up=limits.MADE_UP,
+        verdict=Verdict.read(card.get("verdict", ())).uses,
+        files=parts(card, schema, documents),
     )
 
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.verdict import DISTANCES, Measured, advice, rate
+from synth.languages import _
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
-from synth.questions.features import Block
+from synth.report import words
 
 special = Lazy("scipy.special")
 
 LEVEL = 0.95  # of the intervals
+FIT = ("distance", "from_noise", "covered")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,17 +58,54 @@ class NoisyTable:
         return counts.reshape(self.values.shape).astype(float)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """A released table beside the synthetic one, all in rows of the source.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedTable:
+    """A released table beside the ``synthetic`` one, scaled to the ``rows`` of the source, and what follows for use."""
 
-    ``distance``: total variation; ``from_noise``: its mean if noise were the only difference; ``covered``: share of
-    cells whose interval holds the synthetic count.
-    """
+    table: NoisyTable
+    synthetic: np.ndarray = field(repr=False)
+    rows: float
 
-    distance: float
-    from_noise: float
-    covered: float
+    @property
+    def distance(self) -> float:
+        """Their total variation."""
+        return min(1.0, 0.5 * float(np.abs(self.table.values - self.synthetic).sum()) / self.rows)
+
+    @property
+    def from_noise(self) -> float:
+        """Its mean if noise were the only difference."""
+        return min(1.0, 0.5 * self.table.values.size * self.table.deviation * sqrt(2 / pi) / self.rows)
+
+    @property
+    def covered(self) -> float:
+        """Share of cells whose interval holds the synthetic count."""
+        return float((np.abs(self.table.values - self.synthetic) <= self.table.half).mean())
+
+    def plain(self) -> dict[str, Any]:
+        """How near it is, as JSON data."""
+        return {**{n: getattr(self, n) for n in FIT}, "sigma": self.table.sigma, "cells": int(self.table.values.size)}
+
+    def counts(self) -> dict[str, Any]:
+        """The same with the counts themselves."""
+        return {**self.plain(), "released": self.table.values.tolist(), "synthetic": self.synthetic.tolist()}
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
+        distance, noise = self.distance, self.from_noise
+        return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
+
+    def measured(self, rows: float | None) -> Measured:
+        """How far it is off, as verdicts take it; a second sample of so many ``rows`` by the synthetic shares."""
+        shares = self.synthetic / max(float(self.synthetic.sum()), 1e-9)
+        second = min(1.0, 0.5 * sqrt(4 / pi / (rows or 1.0)) * float(np.sqrt(shares * (1 - shares)).sum()))
+        return Measured(value=self.ends[1], second=second, low=self.ends[0])
+
+    def advice(self, name: str, rows: float | None, *, fitted: bool = True) -> str:
+        """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
+        if not rows:
+            return _("not known")
+        return words.advice(advice(rate(DISTANCES[name], **vars(self.measured(rows)), fitted=fitted)))
 
 
 def tables(releases: Sequence[Any]) -> list[NoisyTable]:
@@ -81,20 +121,14 @@ def _of(release: Any) -> Iterator[NoisyTable]:
         start, sums = 0, release.values.sum(axis=0)
         for block in release.question.encoding.blocks:
             part, start = sums[start : start + block.width], start + block.width
-            weight = _height(block)
-            if weight is not None:
+            weight = float(block.table.max(initial=0.0))
+            square = block.table.shape[0] == block.width and weight > 0
+            if square and np.allclose(block.table, weight * np.eye(block.width)):  # one-hot
                 yield NoisyTable(
                     bins=(block.bins,),
                     values=part / weight,
                     sigma=release.question.sigma * sqrt(len(release.values)) / weight,
                 )
-
-
-def _height(block: Block) -> float | None:
-    """The height of a one-hot block, None for any other block."""
-    weight = float(block.table.max(initial=0.0))
-    one_hot = block.table.shape[0] == block.width and weight > 0
-    return weight if one_hot and np.allclose(block.table, weight * np.eye(block.width)) else None
 
 
 def total(noisy_tables: Iterable[NoisyTable], public: int | None) -> float | None:
@@ -107,13 +141,3 @@ def total(noisy_tables: Iterable[NoisyTable], public: int | None) -> float | Non
         return None
     mean = sum(w * float(t.values.sum()) for w, t in zip(weights, whole, strict=True)) / sum(weights)
     return max(mean, 1.0)
-
-
-def agreement(table: NoisyTable, synthetic: np.ndarray, *, rows: float) -> Agreement:
-    """How a released table and the synthetic one (scaled to the source's ``rows``) agree."""
-    gap = np.abs(table.values - synthetic)
-    return Agreement(
-        distance=min(1.0, 0.5 * float(gap.sum()) / rows),
-        from_noise=min(1.0, 0.5 * table.values.size * table.deviation * sqrt(2 / pi) / rows),
-        covered=float((gap <= table.half).mean()),
-    )

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.distances import tv
 from synth.evaluate.read_sample import read
 from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_public
 from synth.generators.core.tables import FINER, averaged, prior_targets, tables_of
 from synth.languages import _
-from synth.questions import Bins, CountsRelease, PublicCounts
+from synth.questions import CountsRelease, PublicCounts
 from synth.release import folder as folders
 from synth.report import svg_charts
 from synth.report.html import percent
@@ -53,12 +54,12 @@ class PriorEvidence:
     @property
     def off(self) -> float:
         """Total variation between prior and noisy answer."""
-        return _distance(self.known, self.released)
+        return tv(self.known, self.released)
 
     @property
     def rest(self) -> float:
         """Total variation between synthetic table and noisy answer."""
-        return _distance(self.made, self.released)
+        return tv(self.made, self.released)
 
     @property
     def by_chance(self) -> float:
@@ -151,7 +152,9 @@ def _columns(
     columns = estimate_columns(own, setting)
     leaves = [p for p in said if p.question.purpose == PRIOR_LEAVES]
     alone, beside = columns.histograms, with_public(columns, leaves).histograms
-    asked = {m.columns[0]: (m, v) for r in own for m, v in r.items() if len(m.bins) == 1 and _whole(m.bins)}
+    asked = {
+        m.columns[0]: (m, v) for r in own for m, v in r.items() if len(m.bins) == 1 and m.bins[0].groups.min() >= 0
+    }
     for public in leaves:
         for marginal, counts in public.items():
             name, fine = marginal.columns[0], marginal.bins[0]
@@ -201,11 +204,3 @@ def _shown(
         deviation=np.sqrt((table.deviation / rows) ** 2 + share * (1 - share) * (1 / rows + 1 / public.num_rows)),
         weight=float(np.clip(weight, 0.0, 1.0)),
     )
-
-
-def _whole(bins: Sequence[Bins]) -> bool:
-    return all(int(b.groups.min()) >= 0 for b in bins)
-
-
-def _distance(first: np.ndarray, second: np.ndarray) -> float:
-    return float(min(1.0, 0.5 * np.abs(first - second).sum()))

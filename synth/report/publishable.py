@@ -5,27 +5,39 @@ here can be handed a real row: there is no parameter for one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import log, pi, sqrt
 from typing import Any
 
 import numpy as np
 
 from synth.evaluate.area_levels import AreaLevel
-from synth.evaluate.from_release import FILLED_IN, MORE, Evidence, from_release
 from synth.evaluate.read_sample import values
-from synth.evaluate.verdict import DISTANCES, Measured, Verdict, advice, names, rate
-from synth.languages import Texts, _, prose
+from synth.evaluate.verdict import (
+    CARE,
+    NOT,
+    USES,
+    Measured,
+    Use,
+    Verdict,
+    mean,
+    names,
+    rate_average,
+    use_by_parts,
+    use_of,
+)
+from synth.generators.core.problem import misfit_in_words
+from synth.languages import Texts, _, numerals, prose
 from synth.mechanisms import linked
+from synth.pipeline import retention
 from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
 from synth.questions.linked import placed
 from synth.release.folder import StoredRelease
 from synth.report import area_pages, first_page, html, svg_charts, words
-from synth.report.html import commas, figure, percent
-from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
+from synth.report.html import commas, figure, number, percent
+from synth.report.noisy_tables import FIT, LEVEL, ComparedTable, NoisyTable, tables, total
 from synth.report.related_picture import picture
-from synth.report.statistics_section import section
 from synth.schema import grouping, uses
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Column, Schema
@@ -51,39 +63,12 @@ HEADINGS = Texts(
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparedTable:
-    """A released table beside the synthetic one's, in rows of the source."""
-
-    table: NoisyTable
-    synthetic: np.ndarray = field(repr=False)
-    fit: Agreement
-
-    def plain(self) -> dict[str, Any]:
-        """How near it is, as JSON data."""
-        return {**vars(self.fit), "sigma": self.table.sigma, "cells": int(self.table.values.size)}
-
-    def counts(self) -> dict[str, Any]:
-        """The same with the counts themselves."""
-        return {**self.plain(), "released": self.table.values.tolist(), "synthetic": self.synthetic.tolist()}
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
-        distance, noise = self.fit.distance, self.fit.from_noise
-        return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
-
-    def measured(self, rows: float | None) -> Measured:
-        """How far it is off, as verdicts take it; a second sample of so many ``rows`` by the synthetic shares."""
-        shares = self.synthetic / max(float(self.synthetic.sum()), 1e-9)
-        second = min(1.0, 0.5 * sqrt(4 / pi / (rows or 1.0)) * float(np.sqrt(shares * (1 - shares)).sum()))
-        return Measured(value=self.ends[1], second=second, low=self.ends[0])
-
-    def advice(self, name: str, rows: float | None, *, fitted: bool = True) -> str:
-        """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
-        if not rows:
-            return _("not known")
-        return words.advice(advice(rate(DISTANCES[name], **vars(self.measured(rows)), fitted=fitted)))
+NO_COUNTS = "no noisy counts of them were released to compare with"
+INDEPENDENT = "the method makes columns independent of each other"
+NONE_LEFT = "the method was measured to keep no relations between columns at such an epsilon"
+FILLED_IN = "no counts of them were released, the model fills them in"
+MORE = "relations of three and more columns"
+JOINT = ("pairs", "triples")  # which a method that keeps no relations is not for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -202,7 +187,7 @@ def gather(
     averages: dict[str, Average] = {}
     for t in result:
         made = t.counted(synthetic) * ((rows or 1.0) / size)
-        shown = ComparedTable(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
+        shown = ComparedTable(table=t, synthetic=made, rows=rows or 1.0)
         if len(t.bins) > 1 or t.whole:
             name = t.columns if len(t.bins) > 1 else t.columns[0]
             kept[min(len(t.bins), 3) - 1].setdefault(name, shown)
@@ -237,8 +222,7 @@ def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> Publishab
         for marginal, noisy, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
             table = NoisyTable(bins=marginal.bins, values=noisy.astype(float), sigma=marginal.sigma)
             here = cells.reshape(noisy.shape) / linked.UNIT * scale
-            fit = agreement(table, here, rows=max(float(here.sum()), 1.0))
-            shown = ComparedTable(table=table, synthetic=here, fit=fit)
+            shown = ComparedTable(table=table, synthetic=here, rows=max(float(here.sum()), 1.0))
             about, names = _about(answer.question, table)
             if len(names) == 1 and answer.question.view == "rows" and table.whole:
                 singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
@@ -250,20 +234,35 @@ def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> Publishab
 def verdict(shown: Publishable, card: Mapping[str, Any]) -> Verdict:
     """What the tables are good for as far as the release tells. ``card``: whose ``fit`` and method take part.
 
+    A released count has noise, so how far the synthetic table is from the real one is known between two ends only: at
+    least what noise cannot explain, at most what noise may hide. Good is what is good at the far end, and bad what is
+    bad at the near one.
+
     **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
 
     Privacy: released answers only.
     """
-    return from_release(_evidence(shown), card)
+    return Verdict.of(_uses(shown, _lost(card)), unsure=misfit_in_words(card.get("fit")) or "")
 
 
-def _evidence(shown: Publishable) -> Iterator[Evidence]:
-    """What the release tells of each use."""
+def _lost(card: Mapping[str, Any]) -> str:
+    """Why relations between columns are lost, where the method keeps none; empty elsewhere."""
+    method = str(card.get("method", ""))
+    if method == "independent":
+        return INDEPENDENT
+    return NONE_LEFT if retention.warning(method, epsilon=float(card.get("epsilon") or 1.0)) else ""
+
+
+def _uses(shown: Publishable, lost: str) -> Iterator[Use | None]:
+    """What the release tells of each use. ``lost``: why relations are, where they are."""
     rows, tree, counted = shown.rows, shown.schema.tree is not None, len(shown.larger)
     two = "across" if tree else "pairs"
 
-    def told(name: str, tables: Iterable[ComparedTable], use: str = "") -> Evidence:
-        return Evidence(name=name, use=use, tables=[s.measured(rows) for s in tables if rows])
+    def told(name: str, tables: Iterable[ComparedTable], use: str = "", missing: str = NO_COUNTS) -> Use:
+        if (of := mean(s.measured(rows) for s in tables if rows)) is not None:
+            return use_of(name, of, use)
+        why = lost if name in JOINT else ""
+        return Use(name=name, use=use or USES[name], level=NOT if why else CARE, why=why or missing, value=None)
 
     for use, (known, needed) in shown.named.items():
         wide = max((len(s.table.bins) for s in known), default=0)
@@ -273,11 +272,15 @@ def _evidence(shown: Publishable) -> Iterator[Evidence]:
         if own or not tree:
             yield told("columns", own.values(), f"single columns of {table}" if tree else "")
     if rows and shown.averages:
-        yield Evidence(name="averages", averages={n: a.measured(rows) for n, a in shown.averages.items()})
+        measured, rated = {n: a.measured(rows) for n, a in shown.averages.items()}, {}
+        for n, both in measured.items():
+            about = f"its mean is off by {both[0].low:.2f} to {both[0].value:.2f} standard deviations"
+            rated[n] = *rate_average(*both), about
+        yield use_by_parts("averages", rated, sorted((m for m, _ in measured.values()), key=lambda m: -m.value))
     for about, own in shown.pairs.items():
         yield told(two, own.values(), _use(about) if tree else "")
     more = f"{MORE} other than the {counted} that were counted" if counted else MORE
-    yield Evidence(name="triples", use=more, missing=FILLED_IN)
+    yield told("triples", (), more, FILLED_IN)
 
 
 def _use(about: str) -> str:
@@ -309,7 +312,7 @@ def render(
     columns = []
     for table, own in shown.singles.items():
         facts = shown.schema.tables[ONE].columns if tree is None else tree.as_asked(table).columns
-        ordered = sorted(own.items(), key=lambda item: -item[1].fit.distance)
+        ordered = sorted(own.items(), key=lambda item: -item[1].distance)
         advised = [(n, s, s.advice("columns", rows, fitted=fitted)) for n, s in ordered]
         charts = [column_chart(n, s, facts[n], advice) for n, s, advice in advised[:SHOWN]]
         columns.append((table, charts, [[n, *fit_in_words(s), advice] for n, s, advice in advised]))
@@ -335,21 +338,63 @@ def render(
         larger=_several(shown.larger, "triples", rows, fitted),
         uses=said.lines,
         unsure=prose(said.unsure),
-        paid=None if paid is None else section(paid, about),
+        paid=None if paid is None else _paid(paid, about),
         shown_cells=SHOWN_CELLS,
         known=known,
         areas=area_pages.sections(shown.areas, exact=False),
     )
 
 
+def _paid(result: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Statistics that were asked for by name and paid for, as ``statistics_file.load`` gives them, beside a release of
+    the card ``about``: single values, and tables of counts with a head and a row for each cell.
+
+    The guarantee of both in one line is their sum, which holds whatever was asked in sight of what.
+    """
+    card, level, asked = result["card"], f"{100 * result['level']:.0f}", result["statistics"]
+    entry, interval = card.get("ledger_entry") or {}, _("{level} % interval").format(level=level)
+    together = _("epsilon {epsilon}, delta {delta}, {relation}").format(
+        epsilon=number(about["epsilon"] + card["epsilon"]),
+        delta=number(about["delta"] + card["delta"]),
+        relation=about["relation"],
+    )
+    single = []
+    for s in (s for s in asked if "cells" not in s):
+        name = _("mean of {column}") if s["kind"] == "mean" else _("{level} % quantile of {column}")
+        name = name.format(column=s["columns"][0], level=number(100 * s.get("level", 0)))
+        single.append((name, s["value"], words.between(s["low"], s["high"])))
+    return {
+        "card": card,
+        "together": together,
+        "entry": str(entry.get("number", _("not known")) if isinstance(entry, Mapping) else entry),
+        "interval": interval,
+        "single": single,
+        "tables": [_paid_counts(s, interval) for s in asked if "cells" in s],
+    }
+
+
+def _paid_counts(counted: Mapping[str, Any], interval: str) -> dict[str, Any]:
+    half = numerals(f"{counted['half']:,.1f}")
+    if counted["kind"] == "weight":
+        what = _("{weight} in all, a row at most {bound}, give or take {half} ({interval})").format(
+            weight=counted["by"], bound=number(counted["bound"]), half=half, interval=interval
+        )
+        cells = [numerals(f"{c['weight']:,.1f}") for c in counted["cells"]]
+    else:
+        what = _("rows, give or take {half} ({interval})").format(half=half, interval=interval)
+        cells = [commas(c["count"]) for c in counted["cells"]]
+    names = [", ".join(c["values"]) for c in counted["cells"]]
+    return {"head": (words.both(counted["columns"]), what), "rows": list(zip(names, cells, strict=True))}
+
+
 def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
-    return percent(shown.fit.distance), percent(shown.fit.from_noise), percent(shown.fit.covered)
+    return percent(shown.distance), percent(shown.from_noise), percent(shown.covered)
 
 
 def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
     message = _("{name}: released and synthetic counts, {share} of cells within the {interval}").format(
-        name=name, share=percent(shown.fit.covered), interval=interval()
+        name=name, share=percent(shown.covered), interval=interval()
     )
     rows = [
         (label, f"{commas(v)} ± {commas(h)}", commas(s))
@@ -361,7 +406,7 @@ def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -
     chart = svg_charts.intervals(
         labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=message, level=interval()
     )
-    return {"name": name, "fit": shown.fit, "advice": advice, "chart": chart, "rows": rows, "rest": rows[retained:]}
+    return {"name": name, "fit": shown, "advice": advice, "chart": chart, "rows": rows, "rest": rows[retained:]}
 
 
 def _several(
@@ -369,7 +414,7 @@ def _several(
 ) -> list[tuple[str, ...]]:
     """A line for each table of several columns, that which is furthest above its noise first."""
     noise = _("{n} roots") if name == "across" else _("{n} rows")
-    ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
+    ordered = sorted(shown.items(), key=lambda item: item[1].from_noise - item[1].distance)
     return [
         (
             names(columns) if isinstance(columns, str) else words.both(columns),
@@ -414,9 +459,8 @@ def means(shown: Publishable) -> dict[str, dict[str, float] | None]:
     if shown.schema.tree is not None:
         return {}
     kinds = {"one_way": shown.singles[ONE], "two_way": shown.pairs[""], "larger": shown.larger}
-    names = [f.name for f in fields(Agreement)]
     return {
-        kind: {n: float(np.mean([getattr(s.fit, n) for s in own.values()])) for n in names} if own else None
+        kind: {n: float(np.mean([getattr(s, n) for s in own.values()])) for n in FIT} if own else None
         for kind, own in kinds.items()
     }
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from synth.errors import UsageError, meant
-from synth.evaluate.verdict import Use
 from synth.languages import MARKED, Texts, _, available, numerals, prose, spoken
 from synth.languages import current as spoken_now
 
@@ -45,14 +44,6 @@ def unit(about: Mapping[str, Any]) -> str:
     return _("one person ({column}), with at most {most} rows").format(
         column=about["unit"], most=about["max_rows_of_a_unit"]
     )
-
-
-def reason(use: Use) -> str:
-    """What decided, and what to do, as the ``use`` itself says it.
-
-    Privacy: released answers only, or reads rows, exact, as the verdict does.
-    """
-    return use.reason
 
 
 def both(names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ import synth
 from synth.errors import COMMITTED, InputError, LedgerLostError, UnsettledError
 from synth.privacy.ledger import server, transactions
 from synth.privacy.ledger.ledger import Ledger
-from synth.release import comparison_notes
+from synth.release import chosen
 from tests.conftest import SMALL, small_frame
 from tests.faults.deeds import charge, said
 from tests.ledgers import strike
@@ -329,7 +329,7 @@ def test_a_run_its_card_its_looks_and_its_bundle_rest_on_a_server_as_on_a_file(b
     assert len(runs(book)) == before + 1
     assert command("card", "check", out, "--ledger", address)[0] == 0
     synth.app_api.note_look(out, ledger=address)
-    (note,) = comparison_notes.notes(book.store)
+    (note,) = chosen.notes(book.store)
     assert (note.what, note.dataset) == ("look", "census")
     said, _ = command.done("bundle", out, "--out", tmp_path / "r.zip", "--ledger", address, "--json")
     assert round(json.loads(said)["epsilon"], 9) == 0.6, "with the earlier spend"

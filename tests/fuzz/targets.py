@@ -143,13 +143,12 @@ def read_model(path: Path) -> None:
 
 def read_card(path: Path) -> None:
     from synth import check
-    from synth.app_api import card_html
     from synth.release.card.verify import load
-    from synth.report.card_page import render_markdown
+    from synth.report.card_page import render_html, render_markdown
 
     card = load(path)
     check(card)
-    assert "<script" not in card_html(card).lower()
+    assert "<script" not in render_html(card).lower()
     render_markdown(card)
 
 

@@ -43,7 +43,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "schema",
     ),
     *("most_children", "out", "paid", "seconds", "seed", "table", "table_name"),
-    *("curves", "draws", "only", "related", "scale", "strategy", "whole"),  # of audits
+    *("draws", "only", "related", "scale", "strategy", "whole"),  # of audits
     *("folder", "state", "year"),  # of fetch
 }
 NO_PAGE = {"Ledger.grant", "Ledger.rebuild", "methods", "statistics"}

@@ -14,7 +14,7 @@ from synth.errors import InputError, UsageError
 from synth.pipeline.statistics import MOST_CELLS, statistics
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Ledger
-from synth.release import comparison_notes, folder
+from synth.release import chosen, folder
 from synth.release.card import choice, verify
 from synth.release.card.choice import Charge
 from synth.report import chosen_release
@@ -144,9 +144,9 @@ def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_pat
 
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
     command.done("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
-    note = comparison_notes.notes(Ledger().store)[0]
+    note = chosen.notes(Ledger().store)[0]
     assert (note.what, note.dataset) == ("look", "club")
-    assert oct(comparison_notes.place(Ledger().store).stat().st_mode)[-3:] == "600"
+    assert oct(chosen.place_of_notes(Ledger().store).stat().st_mode)[-3:] == "600"
     assert not [p for p in (at / "c").iterdir() if "look" in p.name]
     assert chosen_release.settle(at / "c", "before")["epsilon"] == 2.0
     code, _, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip")
@@ -159,7 +159,7 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 
 
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
-    comparison_notes.place(Ledger().store).mkdir()
+    chosen.place_of_notes(Ledger().store).mkdir()
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert (code, "cannot be recorded" in stderr) == (2, True)
     assert not list(tmp_path.glob("r*"))
@@ -182,7 +182,7 @@ def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tm
     assert json.loads(out)["epsilon"] == 0.5
 
 
-def chosen(at):
+def decided(at):
     return chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=at / "paid.json")
 
 
@@ -191,7 +191,7 @@ def test_every_purchase_of_counts_since_the_first_candidate_counts(at):
     asked = {"schema": SCHEMA, "delta": 1e-6, "dataset": "club"}
     for _ in range(3):
         synth.statistics(at / "real.csv", ask=["count:age"], epsilon=0.25, **asked)
-    card = chosen(at)
+    card = decided(at)
     assert [(c["epsilon"], c["what"]) for c in card["selection"]["charges"]] == [
         (2.0, "run"),
         (20.0, "choice"),
@@ -223,7 +223,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_the_check_finds_every_lie_about_the_choice(at, lie):
-    card = json.loads(json.dumps(chosen(at)))
+    card = json.loads(json.dumps(decided(at)))
     verify.check(card)
     LIES[lie][0](card)
     with pytest.raises(InputError, match=LIES[lie][1]):
@@ -232,7 +232,7 @@ def test_the_check_finds_every_lie_about_the_choice(at, lie):
 
 def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command, tmp_path):
     made_up = Guarantee(unit="row", relation="add_remove", epsilon=0.1, delta=1e-9)
-    card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, guarantee=made_up)])
+    card = choice.chosen(decided(at), "all", [Charge(number=2, hash="0" * 64, guarantee=made_up)])
     verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
     code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)

@@ -99,7 +99,7 @@ def test_the_library_alone_runs_and_says_what_its_methods_lack(small, without, t
     (table, path), out = small, tmp_path / "out"
     schema = synth.Schema.load(path)
     synth.run(table, schema=schema, epsilon=1, delta=1e-5, method="independent", dataset="d", out=out)
-    reported = synth.app_api.write_steward_report(synth.app_api.examine(out, real=table), out, tmp_path / "report.html")
+    reported = synth.report(out, tmp_path / "report.html", real=table)
     assert "SDMetrics" not in Path(reported["report"]).read_text()
     assert quality.unscored() is not None
     lacks = {name: _lacks(name, schema) for name in GENERATORS}

@@ -219,12 +219,11 @@ OF_TWO = "which of two things the private table says of "
 )
 def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
     reported = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
-    assert [(what.split("one person")[0], sure, accident) for what, sure, accident in limits.guesses(reported)] == [
-        (what, pytest.approx(sure, abs=1e-4), pytest.approx(accident)) for what, sure, accident in guesses
-    ]
+    reported_guesses = [(g.what.split("one person")[0], g.sure, g.accident) for g in limits.guesses(reported)]
+    assert reported_guesses == [(what, pytest.approx(s, abs=1e-4), pytest.approx(a)) for what, s, a in guesses]
     *lines, whose = limits.sentences(reported)
     assert "person (patient), of whom at most 3 rows" in whose
-    assert all("one person" in line and f"{g[2]:.2g}" in line for line, g in zip(lines, guesses, strict=True))
+    assert all("one person" in line and f"1 in {1 / g[2]:,.0f}" in line for line, g in zip(lines, guesses, strict=True))
     assert "one row" in limits.sentences({**reported, "unit": "row"})[0]
 
 
@@ -251,6 +250,6 @@ def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alo
     assert "<script" not in page
     said = " ".join(page.split())
     assert "What is protected is a row: a person with several rows is protected less." in said
-    assert "but for a probability of 1e-05" in said
-    assert "whether one row was used at all can rise to at most 73.1 %" in said
-    assert "of one row can rise to at most 88.1 %" in said, "two contents of a row are two steps apart"
+    assert "whether one row was used at all can be at most 73.1 % sure" in said
+    assert "of one row can be at most 88.1 % sure" in said, "two contents of a row are two steps apart"
+    assert "but for an accident of 1 in 100,000" in said

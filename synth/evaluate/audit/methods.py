@@ -3,9 +3,8 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any
-
-import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate.audit import runs
@@ -130,7 +129,7 @@ def audit(
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.RunParts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
-    tick = _ticker(2 * (draws + table_draws), progress)
+    tick = ticker(2 * (draws + table_draws), progress)
     of: dict[str, Any] = {"confidence": confidence, "tick": tick}
     comparison = compared(runs.outputs(pair, parts), pair, claim, draws=draws, **of)
     made = compared(runs.tables(pair, parts), pair, claim, draws=table_draws, **of) if table_draws else None
@@ -149,12 +148,12 @@ def audit(
     )
 
 
-def _ticker(total: int, progress: Callable[[float], None]) -> Tick:
-    done = np.zeros(1, dtype=np.int64)
+def ticker(total: int, progress: Callable[[float], None]) -> Tick:
+    """Tells of every hundredth of so many calls."""
+    done = count(1)
 
     def tick() -> None:
-        done[0] += 1
-        if done[0] % 100 == 0:
-            progress(float(done[0]) / total)
+        if (now := next(done)) % 100 == 0:
+            progress(now / total)
 
     return tick

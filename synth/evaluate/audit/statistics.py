@@ -19,7 +19,6 @@ mechanism's mu, and their spread is the noise itself.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from math import exp, log
 from typing import Any
 
@@ -185,17 +184,9 @@ def single(one: np.ndarray, other: np.ndarray, names: list[str]) -> Iterator[tup
             continue
         sign = 1.0 if one[:, j].mean() >= other[:, j].mean() else -1.0
         middle = float(np.median(other[:, j]))
-        yield name, partial(_column, j, sign)
+        yield name, lambda seen, j=j, sign=sign: sign * seen[:, j]
         wider = 1.0 if np.abs(one[:, j] - middle).mean() >= np.abs(other[:, j] - middle).mean() else -1.0
-        yield f"{name}, distance", partial(_away, j, middle, wider)
-
-
-def _column(j: int, sign: float, seen: np.ndarray) -> np.ndarray:
-    return sign * seen[:, j]
-
-
-def _away(j: int, middle: float, sign: float, seen: np.ndarray) -> np.ndarray:
-    return sign * np.abs(seen[:, j] - middle)
+        yield f"{name}, distance", lambda seen, j=j, m=middle, sign=wider: sign * np.abs(seen[:, j] - m)
 
 
 def together(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[str, Score]]:

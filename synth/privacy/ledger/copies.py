@@ -286,7 +286,7 @@ def _missing(known: Spent, held: Spent, what: str) -> float:
     return result if Decimal(repr(result)) >= short else nextafter(result, inf)
 
 
-NOTES = ".looks"  # the ending of a file of notes (release/comparison_notes.py)
+NOTES = ".looks"  # the ending of a file of notes (release/chosen.py)
 
 
 @dataclass(frozen=True, kw_only=True)

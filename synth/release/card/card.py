@@ -28,6 +28,7 @@ OTHERS = {
     "sampled": "rounded Gaussian sums over Poisson samples",
     "sampled, replaced": "rounded Gaussian sums over Poisson samples",
 }
+COUNTED = ("rounded Gaussian sums", "rounded Gaussian counts")
 WEIGHED = (
     "a synthetic row's weight was made with its other columns, from noisy counts in which each row counts once; "
     "weight the rows by it, as those of the source"
@@ -131,13 +132,6 @@ def _merged(events: Sequence[Event]) -> list[Event]:
     return list(result.values())
 
 
-def _mechanism(event: Event) -> str:
-    """What drew the noise, in words."""
-    if event.kind in OTHERS:
-        return OTHERS[event.kind]
-    return "rounded Gaussian counts" if event.pitch == 1 else "rounded Gaussian sums"
-
-
 def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
     """The card of a release whose schema was learnt before: both guarantees added, both lists of mechanisms."""
     before = [event(m) for m in learnt.mechanisms]
@@ -194,7 +188,9 @@ def card(
             "meaning": meaning(
                 epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)
             ),
-            "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
+            "mechanisms": [
+                {"mechanism": OTHERS.get(e.kind) or COUNTED[e.pitch == 1], **e.plain()} for e in _merged(events)
+            ],
             "accountant": {
                 "name": accountant(events),
                 "library": "dp-accounting",

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
+from synth.languages import _, numerals, prose
 from synth.release.card.card import odds, of_persons, whose
 
 MADE_UP = (
@@ -12,7 +13,38 @@ MADE_UP = (
 )
 
 
-def guesses(card: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+class Guess(NamedTuple):
+    """A guess about one ``unit`` with an even chance: of its ``presence``, else of which of two contents it has.
+
+    ``sure``: how sure of it the release can make somebody; ``accident``: but for which chance.
+    """
+
+    unit: str
+    presence: bool
+    sure: float
+    accident: float
+
+    @property
+    def what(self) -> str:
+        """What is guessed, in the language spoken."""
+        said = _("whether {unit} was used at all"), _("which of two things the private table says of {unit}")
+        return said[not self.presence].format(unit=prose(self.unit))
+
+    @property
+    def sentence(self) -> str:
+        """The guess and its odds, in the language spoken."""
+        rare = numerals(f"{1 / self.accident:,.0f}") if self.accident else ""
+        return _(
+            "Whoever thinks the chances even {what} can be at most {sure} sure after seeing all of this, whatever else "
+            "is known, but for an accident of {rare}."
+        ).format(
+            what=self.what,
+            sure=numerals(share(self.sure)),
+            rare=_("1 in {n}").format(n=rare) if rare else _("no chance at all"),
+        )
+
+
+def guesses(card: Mapping[str, Any]) -> list[Guess]:
     """What somebody may guess with an even chance, how sure of it the release can make them, and but for which chance.
 
     (epsilon, delta) is no worse than to give everything away with probability delta and else to keep to epsilon alone.
@@ -23,39 +55,35 @@ def guesses(card: Mapping[str, Any]) -> list[tuple[str, float, float]]:
 
     Privacy: public only.
 
-    >>> told = {"epsilon": 1.0, "delta": 1e-6, "unit": "row", "relation": "add_remove"}
-    >>> [(what.split()[0], round(sure, 2), round(accident, 7)) for what, sure, accident in guesses(told)]
+    >>> card = {"epsilon": 1.0, "delta": 1e-6, "unit": "row", "relation": "add_remove"}
+    >>> [(told.what.split()[0], round(told.sure, 2), round(told.accident, 7)) for told in guesses(card)]
     [('whether', 0.73, 1e-06), ('which', 0.88, 3.7e-06)]
     """
     epsilon, delta = float(card["epsilon"]), float(card["delta"])
-    unit = "one " + whose(card).removeprefix("one ")
-    of_two = f"which of two things the private table says of {unit}"
+    named = whose(card)
+    unit = {"row": "one row", "person": "one person"}.get(named, f"one {named.removeprefix('one ')}")
     if card["relation"] == "replace_one":
-        return [(of_two, odds(epsilon), delta)]
-    whether = f"whether {unit} was used at all"
-    return [(whether, odds(epsilon), delta), (of_two, odds(2 * epsilon), min(1.0, (1 + exp(epsilon)) * delta))]
+        return [Guess(unit, False, odds(epsilon), delta)]
+    two = min(1.0, (1 + exp(epsilon)) * delta)
+    return [Guess(unit, True, odds(epsilon), delta), Guess(unit, False, odds(2 * epsilon), two)]
 
 
 def sentences(card: Mapping[str, Any]) -> list[str]:
-    """The guesses, whose rows they are about, and what they leave out. **Guarantee**: public facts of the card.
+    """The guesses, and last whose rows they are about and what they leave out, in the language spoken.
 
-    Privacy: public only.
+    **Guarantee**: public facts of the card. Privacy: public only.
     """
-    reported = [
-        f"A guess of 50:50 {what} can rise to at most {share(sure)} by all that is here, but for a probability of "
-        f"{accident:.2g}, with which the protection may fail."
-        for what, sure, accident in guesses(card)
-    ]
-    if of_persons(card):
-        about = f"What is protected is {whose(card)}: somebody who stands under several keys is protected less."
-    elif "keys" in card:
-        about = f"What is protected is {whose(card)}: somebody who stands under several such rows is protected less."
+    unit, named = prose(whose(card)), "keys" in card
+    if named and of_persons(card):
+        about = _("What is protected is {unit}: somebody who stands under several keys is protected less.")
+    elif named:
+        about = _("What is protected is {unit}: somebody who stands under several such rows is protected less.")
     elif card["unit"] == "row":
-        about = "What is protected is a row: a person with several rows is protected less."
+        about = _("What is protected is a row: a person with several rows is protected less.")
     else:
-        most = card["max_rows_of_a_unit"]
-        about = f"What is protected is a person ({card['unit']}), of whom at most {most} rows were used."
-    return [*reported, about]
+        about = _("What is protected is a person ({unit}), of whom at most {most} rows were used.")
+        unit = card["unit"]
+    return [*(g.sentence for g in guesses(card)), about.format(unit=unit, most=card.get("max_rows_of_a_unit"))]
 
 
 def share(probability: float) -> str:

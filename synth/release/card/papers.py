@@ -74,16 +74,14 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{name}: an answer is a text, or a list of texts; write one")
         if sum(len(t or "") for t in texts) > MOST_LETTERS:
             raise UsageError(f"{name}: the answer has more than {MOST_LETTERS:,} letters; shorten it")
-        if name in DATES and value and not _is_day(value):
-            raise UsageError(f"{name}: {value!r} is no day; write YYYY-MM-DD")
+        if name in DATES and value:
+            try:
+                day = isinstance(value, str) and DAY.fullmatch(value) and date.fromisoformat(value)
+            except ValueError:
+                day = None
+            if not day:
+                raise UsageError(f"{name}: {value!r} is no day; write YYYY-MM-DD")
     return {n: v for n, v in given.items() if (v.strip() if isinstance(v, str) else v)}
-
-
-def _is_day(value: object) -> bool:
-    try:
-        return isinstance(value, str) and DAY.fullmatch(value) is not None and bool(date.fromisoformat(value))
-    except ValueError:
-        return False
 
 
 def load(place: str | Path) -> dict[str, Any]:

@@ -34,16 +34,6 @@ LEVELS = Texts(  # of the ONS's spectrum, by the most columns of a table that wa
         3: "multivariate detailed: some tables of {most} columns follow the source too, within noise",
     }
 )
-GUESSED = Texts(  # for those whom a guess may be about: by the guess, and by the unit
-    {
-        "whether_row": "whether your row was used at all",
-        "whether_person": "whether your rows were used at all",
-        "whether_key": "whether your key of {root}, with all that belongs to it, was used at all",
-        "which_row": "which of two things the private table says of your row",
-        "which_person": "which of two things the private table says of you",
-        "which_key": "which of two things the private tables say of your key of {root}, with all that belongs to it",
-    }
-)
 VIEWS = Texts(  # tables that are not of the rows of one table alone, by how its rows were paired
     {
         "first": "{n} tables of the first rows of {table}",
@@ -96,7 +86,7 @@ def facts(stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, str]:
         "hazards": " ".join(map(prose, about["hazards"])),
         "made_up": prose(limits.MADE_UP),
         "level": LEVELS[min(most, 3)].format(most=most),
-        "guesses": _guesses(card, schema),
+        "guesses": " ".join(limits.sentences(card)),
     }
 
 
@@ -200,21 +190,6 @@ def _rules(card: Mapping[str, Any]) -> str:
         for c in card.get("constraints") or []
     ]
     return "; ".join(rules) or _("none were stated")
-
-
-def _guesses(card: Mapping[str, Any], schema: Tables) -> str:
-    """What may be guessed and how far a guess can rise, for those whom it may be about."""
-    unit = "key" if schema.several else "row" if card["unit"] == "row" else "person"
-    limit = _(
-        "Suppose somebody thinks the chances even {what}. Seeing what is published here can make them at most {sure} "
-        "sure, but for an accident of a probability of {accident}."
-    )
-    said, root = [], schema.root if schema.several else ""
-    for guess, sure, accident in limits.guesses(card):
-        what = GUESSED[f"{guess.split()[0]}_{unit}"].format(root=root)
-        said.append(limit.format(what=what, sure=numerals(limits.share(sure)), accident=number(accident, 2)))
-    by_row = _("Rows are protected one by one: whoever has several is protected less.")
-    return " ".join([*said, *([by_row] if unit == "row" else [])])
 
 
 def deployment(card: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,12 +183,8 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
 
 def records(stored: StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Every record for catalogues by its file. ``files``: the parts that they describe."""
-    return {record_file(kind, stored): record(kind, stored, card, files).encode() for kind in RECORDS}
-
-
-def record_file(kind: str, stored: StoredRelease) -> str:
-    """A record's file; that of the columns is named after its table, or stands for all."""
-    return "csv-metadata.json" if kind == "csvw" and stored.schema.several else RECORDS[kind]
+    named = {**RECORDS, "csvw": "csv-metadata.json"} if stored.schema.several else RECORDS  # that of columns is of all
+    return {file: record(kind, stored, card, files).encode() for kind, file in named.items()}
 
 
 def export(release: str | Path, kind: str, *, language: str | None = None) -> str:

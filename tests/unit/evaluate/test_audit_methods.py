@@ -6,11 +6,11 @@ import pytest
 import synth
 from synth.evaluate.audit.canaries import one_run
 from synth.evaluate.audit.likelihood_ratios import counted, ratio
-from synth.evaluate.audit.mechanisms import BARE, bare
 from synth.evaluate.audit.methods import audit
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.generators import GENERATORS
 from synth.questions import Bins, Counts, CountsRelease, Marginal
+from tests.planted.bare_mechanisms import BARE, bare
 
 QUICK = {
     "slice_wasserstein": {"steps": 2, "batch": 32},

@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from synth.capacity.closed_form import (
+from synth.capacity.closed_form import laplace_linear_renyi, laplace_renyi, of_strategy
+from tests.unit.evaluate.capacity_bounds import (
     advantage_at_most,
     bounded_linear_renyi_of,
     gap_at_most,
     gaussian_linear_kl,
-    laplace_linear_renyi,
-    laplace_renyi,
+    polynomial_renyi,
     published_linear_renyi_of,
     published_matrix_renyi,
-)
-from synth.capacity.exact import (
-    matrix_renyi,
-    polynomial_renyi,
     restricted_alpha,
     restricted_kl,
     restricted_renyi,
@@ -142,7 +138,7 @@ def test_f_a_second_part_may_hand_out_what_the_class_could_not_compute():
 def test_g_linear_attackers_see_a_logarithm():
     """Of Laplace noise at order 2, and of several numbers by their length."""
     for epsilon in (1.0, 10.0, 100.0):
-        reported = matrix_renyi(np.array([[3.0, 0.0], [4.0, 0.0]]), "laplace", 5 / epsilon, 2.0)
+        reported = of_strategy(np.array([[3.0, 0.0], [4.0, 0.0]]), "laplace", 5 / epsilon, 2.0)
         assert reported["linear"] == pytest.approx(np.log(1 + epsilon**2 / 2))
         assert reported["unrestricted"] == pytest.approx(sum(laplace_renyi(s * epsilon / 5, 2.0) for s in (3, 4)))
     assert reported["linear"] < 9 < 100 < reported["unrestricted"]
@@ -273,7 +269,7 @@ def test_theorem_13_with_its_lost_factor_holds(noise, scale):
     for order in (2.5, 4.0, 8.0):
         assert bounded_linear_renyi_of(noise, scale, [1.0], order) >= polynomial_renyi(noise, scale, order, 1) - 1e-6
     two = bounded_linear_renyi_of(noise, scale, [0.7, 0.4], 2.0)
-    assert two >= matrix_renyi(np.array([[0.7], [0.4]]), noise, scale, 2.0)["linear"]
+    assert two >= of_strategy(np.array([[0.7], [0.4]]), noise, scale, 2.0)["linear"]
 
 
 def test_theorem_10_the_first_variance_does_not_matter():

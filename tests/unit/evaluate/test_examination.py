@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from samples import SCHEMA, sample, write
+from samples import SCHEMA, compared, sample, write
 
 from synth.errors import UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Figure, Limits
-from synth.evaluate.fidelity import compare_samples, subgroups
+from synth.evaluate.fidelity import subgroups
 
 pytestmark = pytest.mark.xdist_group("examination")
 SMALL = Limits(rows=800, quality=300, models=800, classifier=400, nearest=300, attacks=40)
@@ -75,7 +75,7 @@ def test_a_worse_table_has_more_bias(tables, tmp_path):
 def test_a_group_that_is_lost_is_seen():
     real, made = sample(900, seed=1), sample(900, seed=2)
     made.positions["city"][made.positions["city"] == 2] = 0
-    reported = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    reported = compared(real, made)
     cities = {s.group: s for s in subgroups(reported, ["city"])}
     assert (cities["Bern"].synthetic_share, cities["Bern"].distance) == (0, None)
     assert cities["Bern"].real_rows == int((real.positions["city"] == 2).sum())
@@ -84,7 +84,7 @@ def test_a_group_that_is_lost_is_seen():
 
 def test_a_groups_distance_by_hand():
     real, made = sample(900, seed=1), sample(900, seed=2)
-    reported = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    reported = compared(real, made)
     one = next(s for s in subgroups(reported, ["city"]) if s.group == "Oslo")
     apart = []
     for other in ("age", "income", "ill"):

@@ -9,17 +9,14 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.evaluate import fidelity
+from tests.made import ID, a_schema, binary, codes, dated, number
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "id": {"type": "identifier"},
-            "age": {"type": "integer", "min": 0, "max": 99},
-            "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "nullable": True},
-            "member": {"type": "boolean", "categories": ["no", "yes"]},
-            "seen": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
-        }
-    }
+SCHEMA = a_schema(
+    id=ID,
+    age=number(0, 99),
+    city=codes("Rome", "Oslo", "Bern", nullable=True),
+    member=binary("no", "yes"),
+    seen=dated("2020-01-01", "2020-12-31"),
 )
 
 
@@ -28,15 +25,8 @@ def frame(rows: int, *, seed: int = 1, linked: bool = False) -> pd.DataFrame:
     city = rng.choice(["Rome", "Oslo", "Bern", ""], rows, p=[0.4, 0.3, 0.2, 0.1])
     member = np.where(city == "Rome", "yes", "no") if linked else rng.choice(["no", "yes"], rows, p=[0.6, 0.4])
     days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, rows), unit="D")
-    return pd.DataFrame(
-        {
-            "id": np.arange(rows),
-            "age": rng.integers(0, 100, rows),
-            "city": city,
-            "member": member,
-            "seen": days.strftime("%Y-%m-%d"),
-        }
-    )
+    own = {"id": np.arange(rows), "age": rng.integers(0, 100, rows), "city": city, "member": member}
+    return pd.DataFrame({**own, "seen": days.strftime("%Y-%m-%d")})
 
 
 @pytest.fixture
@@ -61,14 +51,7 @@ def test_equal_tables_have_no_distance(files):
 def test_one_way_shares_are_counted_by_hand(files):
     real = pd.DataFrame({"c": ["a", "a", "b", ""], "x": [1, 2, 3, 3]})
     synthetic = pd.DataFrame({"c": ["a", "b", "b", "b"], "x": [1, 2, 3, 3]})
-    schema = synth.Schema.parse(
-        {
-            "columns": {
-                "c": {"type": "categorical", "categories": ["a", "b"], "nullable": True},
-                "x": {"type": "integer", "min": 0, "max": 5},
-            }
-        }
-    )
+    schema = a_schema(c=codes("a", "b", nullable=True), x=number(0, 5))
     comparison = synth.compare(*files(real, synthetic), schema, quality=False)
     one = comparison.one_way["c"]
     assert dict(zip(one.labels, one.real, strict=True)) == {"a": 0.5, "b": 0.25, "(empty)": 0.25}
@@ -81,10 +64,7 @@ def test_a_broken_relation_shows_in_its_pair_and_nowhere_else(files):
     real, synthetic = frame(4000, linked=True), frame(4000, seed=2)
     comparison = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
     at = {n: i for i, n in enumerate(comparison.columns)}
-    joint = (
-        pd.crosstab(real.city, real.member, normalize="all"),
-        pd.crosstab(synthetic.city, synthetic.member, normalize="all"),
-    )
+    joint = [pd.crosstab(t.city, t.member, normalize="all") for t in (real, synthetic)]
     by_hand = 0.5 * (joint[0] - joint[1]).abs().to_numpy().sum()
     assert comparison.pairs[at["city"], at["member"]] == pytest.approx(by_hand, abs=1e-12)
     assert by_hand > 0.3
@@ -114,7 +94,7 @@ def test_large_tables_are_subsampled_by_seed_and_the_size_is_stated(files):
     first, second, other = (synth.compare(*paths, SCHEMA, max_rows=200, seed=s, quality_rows=150) for s in (0, 0, 1))
     assert (first.real_rows, first.real_rows_used) == (900, 200)
     assert (first.synthetic_rows, first.synthetic_rows_used) == (800, 200)
-    assert first.quality.rows == (150, 150)
+    assert first.quality.rows == {"table": (150, 150)}
     assert np.array_equal(first.pairs, second.pairs)
     assert first.quality == second.quality
     assert not np.array_equal(first.pairs, other.pairs)
@@ -142,9 +122,8 @@ def test_limits_below_one_row_are_refused(files, limits, words):
 
 
 def test_nothing_but_identifiers_cannot_be_compared(files):
-    schema = synth.Schema.parse({"columns": {"id": {"type": "identifier"}}})
     with pytest.raises(synth.UsageError, match="identifier"):
-        synth.compare(*files(frame(10), frame(10)), schema)
+        synth.compare(*files(frame(10), frame(10)), a_schema(id=ID))
 
 
 def test_a_table_without_the_columns_is_refused(files):
@@ -162,15 +141,7 @@ def test_the_smallest_tables_and_constant_columns_go_through(files, rows):
 def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(files):
     names = [f"v{i}" for i in range(600)]
     table = pd.DataFrame({"v": names * 2, "x": ["a", "b"] * 600})
-    schema = synth.Schema.parse(
-        {
-            "columns": {
-                "v": {"type": "categorical", "categories": names},
-                "x": {"type": "boolean", "categories": ["a", "b"]},
-            }
-        }
-    )
-    comparison = synth.compare(*files(table, table), schema)
+    comparison = synth.compare(*files(table, table), a_schema(v=codes(*names), x=binary("a", "b")))
     assert comparison.quality.left_out == ("v",)
     assert comparison.quality.pairs is None
     assert comparison.marking == fidelity.STEWARD_ONLY

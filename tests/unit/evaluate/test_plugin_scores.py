@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from synth.evaluate import plugin_scores, read_sample
-from synth.schema import table as schemas
+from tests.made import a_schema, codes, number
 
 PACKAGE = """
 def share(real, synthetic, schema):
@@ -47,14 +47,7 @@ def installed(tmp_path, monkeypatch):
     sys.modules.pop("institute_scores", None)
 
 
-SCHEMA = schemas.parse(
-    {
-        "columns": {
-            "a": {"type": "categorical", "categories": ["x", "y"]},
-            "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
-        }
-    }
-)
+SCHEMA = a_schema(a=codes("x", "y"), n=number(0, 9, nullable=True))
 
 
 def sample(*numbers):
@@ -87,14 +80,7 @@ def test_they_stand_in_the_stewards_report(tmp_path):
     for name in ("real.csv", "made.csv"):
         (tmp_path / name).write_text(rows)
     result = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
-    about = {
-        "epsilon": 1.0,
-        "delta": 1e-5,
-        "method": "independent",
-        "dataset": "d",
-        "unit": "row",
-        "relation": "add_remove",
-    }
+    about = {"epsilon": 1.0, "delta": 1e-5, "method": "m", "dataset": "d", "unit": "row", "relation": "add_remove"}
     reported = page.render(result, about=about)
     assert "Scores of this installation" in reported
     assert "share: same columns" in reported

@@ -6,8 +6,7 @@ import pytest
 from samples import sample
 
 from synth.evaluate import risks
-from synth.evaluate.risks import chapter, neighbours, reconstruction, singling_out
-from synth.evaluate.risks.rates import AttackRates, Rate
+from synth.evaluate.risks import AttackRates, Rate
 
 REAL, FRESH, HELD = (sample(700, seed=i) for i in range(3))
 
@@ -28,12 +27,12 @@ def test_a_leak_shows_and_the_law_of_the_population_does_not(examined):
     attacks = {a for a, _ in examined}
     assert len(attacks) == 5
     for attack in attacks:
-        ours, copied = examined[attack, chapter.OURS], examined[attack, chapter.COPIED]
+        ours, copied = examined[attack, risks.OURS], examined[attack, risks.COPIED]
         assert copied.risk[1] > max(0.1, ours.risk[1]), attack
         assert ours.risk[1] < 0.2, attack
         assert "a leak" in copied.reading
-    assert examined["linkability", chapter.COPIED].risk[0] > examined["linkability", chapter.HALF].risk[0] > 0.05
-    assert examined["linkability", chapter.SHUFFLED].risk[1] < 0.05
+    assert examined["linkability", risks.COPIED].risk[0] > examined["linkability", risks.HALF].risk[0] > 0.05
+    assert examined["linkability", risks.SHUFFLED].risk[1] < 0.05
 
 
 def test_without_held_out_rows_nothing_is_called_a_risk():
@@ -63,8 +62,8 @@ def test_risk_is_what_is_left_after_the_population():
 
 
 def test_statements_are_counted_as_by_hand():
-    said = singling_out.of_several_columns(FRESH, 60, np.random.default_rng(0))
-    tables = [singling_out.matrix(s) for s in (FRESH, REAL)]
+    said = risks.of_several_columns(FRESH, 60, np.random.default_rng(0))
+    tables = [risks.places(s) for s in (FRESH, REAL)]
     assert len(said.columns) > 20
     for table, alone in zip(tables, (True, False), strict=True):
         by_hand = [
@@ -73,7 +72,7 @@ def test_statements_are_counted_as_by_hand():
         ]
         assert said.counts(table).tolist() == by_hand
         assert not alone or set(by_hand) == {1}
-    one = singling_out.of_one_column(FRESH, 60, np.random.default_rng(0))
+    one = risks.of_one_column(FRESH, 60, np.random.default_rng(0))
     assert set(one.counts(tables[0])) == {1}
 
 
@@ -86,12 +85,12 @@ def test_nearest_rows_and_hidden_columns_are_those_of_pandas():
         type(s)(columns={n: s.columns[n] for n in f}, positions={n: f[n].to_numpy() for n in f}, rows=120)
         for s, f in zip(few, frames, strict=True)
     ]
-    hits = neighbours.inferred(*cut)["age"]
+    hits = risks.inferred(*cut)["age"]
     for i in range(120):
         near = (frames[1][names] != frames[0][names].iloc[i]).sum(axis=1).to_numpy().argmin()
         guess, truth = frames[1].age[near], frames[0].age[i]
         assert hits[i] == (abs(guess - truth) <= 0.05 * truth)
-    right, by_mode = reconstruction.reconstructed(few[0], few[1], ["age", "income", "city"])["ill"]
+    right, by_mode = risks.reconstructed(few[0], few[1], ["age", "income", "city"])["ill"]
     known = pd.DataFrame(few[1].positions).groupby(["age", "income", "city"])["ill"].agg(lambda v: v.mode()[0])
     mode = frames[1].ill.mode()[0]
     for i, row in enumerate(pd.DataFrame(few[0].positions).itertuples()):

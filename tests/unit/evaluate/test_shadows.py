@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
+from synth.evaluate import shadows
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.evaluate.audit.statistics import Claim, examine
-from synth.evaluate.risks import shadows
-from synth.evaluate.risks.rates import Rate
+from synth.evaluate.risks import Rate
 
 
 def test_a_method_without_its_noise_is_called_a_fault():

@@ -4,19 +4,17 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from samples import SCHEMA, sample, write
+from samples import SCHEMA, compared, sample, write
 
 from synth.evaluate import amounts
 from synth.evaluate.examination import appraise
-from synth.evaluate.fidelity import compare_samples
 from synth.evaluate.from_rows import from_rows
 from synth.evaluate.read_sample import Sample
 from synth.evaluate.verdict import BUILT_ON, CARE, GOOD, LEVELS, NOT, REMEDIES, USES
 from synth.schema import grouping
-from synth.schema import table as schemas
+from tests.made import a_schema, codes, number
 
 RULE = "hours is empty where job is none"
-COLUMNS = {n: {"type": "categorical", "categories": ["0", "1", "2", "3"]} for n in "abcde"}
 
 
 def _levels(result):
@@ -47,7 +45,7 @@ def test_columns_without_what_ties_them_together_are_good_for_columns_alone(tmp_
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_relation_of_three_columns_is_missed_where_pairs_are_right(broken):
     """e is the sum of a and b modulo 4: independent of each alone."""
-    measured = schemas.parse({"columns": COLUMNS}).measured()
+    measured = a_schema(**{n: codes(*"0123") for n in "abcde"}).measured()
 
     def made(seed, *, broken=False):
         rng = np.random.default_rng(seed)
@@ -55,18 +53,16 @@ def test_a_relation_of_three_columns_is_missed_where_pairs_are_right(broken):
         codes["e"] = rng.integers(0, 4, 20_000) if broken else (codes["a"] + codes["b"]) % 4
         return Sample(columns=measured, positions=codes, rows=20_000)
 
-    comparison = compare_samples(made(0), made(1, broken=broken), quality_rows=None, rng=np.random.default_rng(0))
+    comparison = compared(made(0), made(1, broken=broken))
     reported = {u.name: u for u in from_rows(comparison).uses}
     assert reported["pairs"].level == GOOD
     assert (reported["triples"].value > 2 * reported["triples"].second) == broken
-    if (
-        not broken
-    ):  # what a second sample shows is forecast right: ten tables of 64 cells, so far below a tenth of error
+    if not broken:  # what a second sample shows is forecast right: ten tables of 64 cells, far below a tenth of error
         assert reported["triples"].value == pytest.approx(reported["triples"].second, rel=0.2)
 
 
 def test_what_was_not_measured_is_not_judged():
-    one = compare_samples(sample(500, seed=0), sample(500, seed=1), quality_rows=None, rng=np.random.default_rng(0))
+    one = compared(sample(500, seed=0), sample(500, seed=1))
     assert set(_levels(from_rows(one))) == set(USES) - {"subgroups", "detection"}
     assert from_rows(one).reconciled == ""
 
@@ -77,9 +73,7 @@ def _changed(change):
     income, filled = made.positions["income"].copy(), made.positions["income"] < 1000
     income[filled] = np.clip(change(income, made.positions["city"])[filled].round(), 0, 999)
     made = Sample(columns=made.columns, positions={**made.positions, "income": income}, rows=4000)
-    return {
-        u.name: u for u in from_rows(compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))).uses
-    }
+    return {u.name: u for u in from_rows(compared(real, made)).uses}
 
 
 WRONG = {  # a column's mean, its spread, and the mean of one group of a twentieth of the rows
@@ -113,15 +107,7 @@ def test_what_is_not_served_says_what_to_do_and_nothing_is_rated_above_what_it_i
     assert set(REMEDIES) == {*USES, "prediction", "regression", "children", "across"}
 
 
-HOURS = schemas.parse(
-    {
-        "columns": {
-            "job": {"type": "categorical", "categories": ["none", "cook", "clerk"]},
-            "hours": {"type": "integer", "min": 0, "max": 59, "nullable": True},
-            "pay": {"type": "integer", "min": 0, "max": 9},
-        }
-    }
-)
+HOURS = a_schema(job=codes("none", "cook", "clerk"), hours=number(0, 59, nullable=True), pay=number(0, 9))
 
 
 def _workers(seed, *, broken, size=3000):
@@ -136,15 +122,15 @@ def _workers(seed, *, broken, size=3000):
 @pytest.mark.parametrize(("broken", "level"), [(0.0, GOOD), (0.03, CARE), (0.2, NOT)])
 def test_rows_that_could_not_be_are_counted_and_their_rule_is_named(broken, level):
     real, made = _workers(0, broken=0.0), _workers(1, broken=broken)
-    compared = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
-    assert compared.implausible.share == pytest.approx(broken, abs=0.02)
-    assert compared.implausible.second < 0.005
-    (use,) = (u for u in from_rows(compared).uses if u.name == "implausible")
+    comparison = compared(real, made)
+    assert comparison.implausible.share == pytest.approx(broken, abs=0.02)
+    assert comparison.implausible.second < 0.005
+    (use,) = (u for u in from_rows(comparison).uses if u.name == "implausible")
     assert use.level == level
     if broken:
-        assert set(compared.implausible.pair) == {"job", "hours"}
-        assert compared.implausible.rule in ("hours is never empty where job is cook, clerk", RULE)
-        assert f"{compared.implausible.rule}: make it a rule?" in use.sentence
+        assert set(comparison.implausible.pair) == {"job", "hours"}
+        assert comparison.implausible.rule in ("hours is never empty where job is cook, clerk", RULE)
+        assert f"{comparison.implausible.rule}: make it a rule?" in use.sentence
 
 
 def test_rows_that_could_not_be_are_counted_as_by_hand():
@@ -173,7 +159,7 @@ def test_levels_fall_as_the_table_gets_worse():
         keep = np.random.default_rng(3).random(4000) < mixed
         positions = {n: np.where(keep, lost.positions[n], p) for n, p in made.positions.items()}
         blend = Sample(columns=made.columns, positions=positions, rows=4000)
-        result = from_rows(compare_samples(real, blend, quality_rows=None, rng=np.random.default_rng(0)))
+        result = from_rows(compared(real, blend))
         seen.append(rank.index(_levels(result)["pairs"]))
     assert seen == sorted(seen)
     assert seen[0] < seen[-1]

@@ -5,20 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from samples import sample
-
-from synth.evaluate.fidelity import compare_samples
-
-RNG = np.random.default_rng(0)
-
-
-def compared(real, made, weight="age"):
-    return compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0), weight=weight)
+from samples import compared, sample
 
 
 def test_weighted_shares_are_those_of_pandas():
     real, made = sample(400, seed=0), sample(300, seed=1)
-    comparison = compared(real, made)
+    comparison = compared(real, made, weight="age")
     shares = []
     for one in (real, made):
         weight = pd.Series(np.nan_to_num(one.values("age")))
@@ -37,14 +29,14 @@ def test_weights_that_go_to_other_rows_show_in_weighted_shares_alone():
     shifted = real.positions["age"].copy()
     shifted[order] = np.sort(real.positions["age"])
     made = replace(real, positions={**real.positions, "age": shifted})
-    comparison = compared(real, made)
+    comparison = compared(real, made, weight="age")
     assert comparison.one_way_mean == 0
     assert comparison.weighted.columns["city"] > 0.05
-    assert compared(real, real).weighted.mean == 0
+    assert compared(real, real, weight="age").weighted.mean == 0
 
 
 def test_without_a_weight_or_with_nothing_to_weigh_there_is_none():
     real = sample(50, seed=0)
-    assert compared(real, real, weight=None).weighted is None
+    assert compared(real, real).weighted is None
     nothing = replace(real, positions={**real.positions, "age": np.full(50, real.columns["age"].size)})  # all missing
-    assert compared(nothing, nothing).weighted is None
+    assert compared(nothing, nothing, weight="age").weighted is None

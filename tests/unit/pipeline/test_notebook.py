@@ -9,7 +9,7 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.evaluate.verdict import LEVELS
 from synth.privacy.ledger.sqlite import File
-from synth.release import comparison_notes
+from synth.release import chosen
 from synth.report.steward.page import MARK
 from tests.conftest import SMALL, small_frame
 from tests.made import ran
@@ -49,7 +49,7 @@ def test_a_result_is_compared_with_a_frame_as_with_its_file(made, tmp_path):
 def test_that_somebody_looked_is_noted_and_another_ledger_is_refused(made, tmp_path):
     result, frame, ledger = made
     result.compare(frame, ledger=ledger)
-    assert [n.what for n in comparison_notes.notes(File(ledger))].count("look") >= 1
+    assert [n.what for n in chosen.notes(File(ledger))].count("look") >= 1
     with pytest.raises(UsageError, match="ledger"):
         result.compare(frame, ledger=tmp_path / "other.sqlite")
 

@@ -16,8 +16,8 @@ from synth.privacy.ledger import server as server_tables
 from synth.privacy.ledger.copies import backup, restore, take_over
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.sqlite import File
-from synth.release import comparison_notes
-from synth.release.comparison_notes import Note
+from synth.release import chosen
+from synth.release.chosen import Note
 from tests.ledgers import PASSWORD, strike
 from tests.unit.privacy.charges import charge
 
@@ -283,9 +283,9 @@ def test_two_machines_with_unlike_keys_are_told_so_before_they_mark_rows(address
 
 def test_notes_of_looks_are_seen_by_all_machines(address, monkeypatch, tmp_path):
     note = Note(what="look", line="a", table="b", dataset="census", by="ann")
-    comparison_notes.add(Ledger(address).store, note)
+    chosen.add_note(Ledger(address).store, note)
     monkeypatch.setenv("SYNTH_HOME", str(tmp_path / "another machine"))
-    (seen,) = comparison_notes.notes(copies.at(address))
+    (seen,) = chosen.notes(copies.at(address))
     assert (seen.what, seen.by, seen.among) == ("look", "ann", ())
 
 
@@ -302,7 +302,7 @@ def old(tmp_path):
     book.outcome(run, state="done", detail={})
     with pytest.raises(synth.BudgetError):
         book.spend(charge(0.9))
-    comparison_notes.add(book.store, Note(what="look", line="a", table="b", dataset="census"))
+    chosen.add_note(book.store, Note(what="look", line="a", table="b", dataset="census"))
     return book
 
 
@@ -314,7 +314,7 @@ def test_a_file_is_taken_over_whole_and_takes_no_spend_afterwards(old, address, 
     assert (book.entries(), book.head(), book.summary()) == (lines, head, totals)
     assert book.verify(head).ok
     assert book.twins(b"rows", dataset="copy", alike=lambda a, b: a == b) == ["census"]
-    assert len(comparison_notes.notes(book.store)) == 1
+    assert len(chosen.notes(book.store)) == 1
     assert json.loads(out) == {"lines": len(lines)}
     assert book.spend(charge(0.1)).number == len(lines) + 1
     assert checkpoint.read(book.store).number == len(lines) + 1
@@ -354,7 +354,7 @@ def test_a_taking_over_that_was_cut_short_goes_on(old, address, monkeypatch):
     made = take_over(address, old.path)
     assert made.lines == 6
     assert Ledger(address).summary("census")[0].epsilon == 0.4 + 1e-17
-    assert len(comparison_notes.notes(copies.at(address))) == 1
+    assert len(chosen.notes(copies.at(address))) == 1
 
 
 @pytest.mark.parametrize("fault", ["other lines", "more lines", "another key", "damaged", "a file", "none"])

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import synth
 from synth.evaluate import area_levels
 from synth.report import area_pages, publish
 from synth.report.steward import write as steward
 from synth.schema.table import Schema
+from tests.made import ran
 from tests.towns import PLAIN, frame, three
 
 SCHEMA = Schema.parse(three())
@@ -22,17 +22,8 @@ def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("areas")
     rows = frame(600).assign(land="x")
     rows.to_csv(place / "rows.csv", index=False)
-    synth.run(
-        place / "rows.csv",
-        schema=SCHEMA,
-        epsilon=1.0,
-        delta=1e-5,
-        method="independent",
-        dataset="d",
-        out=place / "out",
-        ledger=place / "l.sqlite",
-        seed=1,
-    )
+    how = {"method": "independent", "out": place / "out", "ledger": place / "l.sqlite", "seed": 1}
+    ran(place / "rows.csv", SCHEMA, **how)
     return place, rows
 
 
@@ -72,7 +63,7 @@ def test_the_stewards_report_has_real_counts(released):
     assert levels[0].beside is not None
     errors = [level.error for level in levels]  # no level is further off than one below it, but for rounding
     assert 0 <= errors[0] <= errors[1] + 1e-12 <= errors[2] + 2e-12
-    made = steward.write(said, place / "out", place / "mine.html")
+    made = steward.put(steward.alone(said, place / "out", place / "mine.html"))
     page = Path(made["report"]).read_text()
     assert "Areas by level" in page
     assert "real, " in page
@@ -80,15 +71,6 @@ def test_the_stewards_report_has_real_counts(released):
 
 def test_a_table_without_a_tree_has_no_such_section(tmp_path):
     plain = {"columns": {n: {k: v for k, v in c.items() if k != "within"} for n, c in PLAIN["columns"].items()}}
-    synth.run(
-        frame(),
-        schema=Schema.parse(plain),
-        epsilon=1.0,
-        delta=1e-5,
-        method="independent",
-        dataset="d",
-        out=tmp_path / "out",
-        seed=1,
-    )
+    ran(frame(), plain, method="independent", out=tmp_path / "out", seed=1)
     publish.write(tmp_path / "out", tmp_path / "report.html")
     assert "Areas by level" not in (tmp_path / "report.html").read_text()

@@ -17,6 +17,7 @@ from synth.languages import spoken
 from synth.release.folder import load_release
 from synth.report.documents import pack
 from tests.conftest import SMALL, small_frame
+from tests.made import ran
 from tests.unit.reporting.validators import judged
 
 STATED = {
@@ -34,17 +35,8 @@ FILES = {kind: pack.parsed(kind)[0]["file"] for kind in pack.PAPERS}
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("documents")
-    synth.run(
-        small_frame(300),
-        schema=synth.Schema.parse(SMALL),
-        epsilon=1.0,
-        delta=1e-5,
-        out=place / "out",
-        ledger=place / "ledger.sqlite",
-        dataset="small",
-        seed=1,
-        method="independent",
-    )
+    how = {"out": place / "out", "ledger": place / "ledger.sqlite", "dataset": "small", "method": "independent"}
+    ran(small_frame(300), SMALL, seed=1, **how)
     return place / "out"
 
 
@@ -78,12 +70,10 @@ def test_what_nobody_said_is_marked_and_what_was_said_is_not(bundled, release):
     for kind, name in FILES.items():
         waiting = pack.open_questions(release, kind)
         assert waiting, "each has something that only the steward knows"
-        mark = "To be written by the steward:"
-        assert bundled[name].count(f"<mark>{mark}</mark>") < pack.export(release, kind).count(
-            f"<mark>{mark}</mark>"
-        ) or (
-            kind in ("nist", "ons")  # which ask for nothing that a deployment states
+        stated, open_ = (
+            t.count("<mark>To be written by the steward:</mark>") for t in (bundled[name], pack.export(release, kind))
         )
+        assert stated < open_ or kind in ("nist", "ons"), "which ask for nothing that a deployment states"
     assert "teaching &amp; trials" in bundled["documents/five-safes.html"]
 
 
@@ -179,13 +169,8 @@ def test_dcat_conforms_to_the_shapes_of_dcat_ap(release, tmp_path, sector):
     shapes = os.environ.get("SYNTH_DCAT_SHAPES", "")
     if not Path(shapes).is_file():
         pytest.skip("SYNTH_DCAT_SHAPES names no shapes of DCAT-AP")
-    synth.bundle(
-        release,
-        tmp_path / "r.zip",
-        facts={**STATED, "sector": sector},
-        how="before",
-        ledger=release.parent / "ledger.sqlite",
-    )
+    facts, ledger = {**STATED, "sector": sector}, release.parent / "ledger.sqlite"
+    synth.bundle(release, tmp_path / "r.zip", facts=facts, how="before", ledger=ledger)
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extract("dcat.jsonld", tmp_path)
     judged(

@@ -58,8 +58,8 @@ def test_it_stands_first_and_says_what_card_and_verdict_say(reports, kind):
     assert heads[0].strip() == "In plain words"
     assert page.index("How to read it") < page.index("<svg"), "before the first figure"
     first = words(page[page.index("In plain words") : page.index("</section>")])
-    for what, sure, _ in limits.guesses(card):
-        assert f"{what} can be at most {limits.share(sure)} sure" in first
+    for guess in limits.guesses(card):
+        assert guess.sentence in first
     assert "What is true of many people alike" in first
     assert "Approved by Dr A, officer, 2026-11-25." in first
     for said in (SIGNED["intended_use"], SIGNED["recipients"], "Controller: Town hall."):

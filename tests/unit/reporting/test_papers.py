@@ -112,16 +112,8 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
     (tmp_path / "form.json").write_text(json.dumps({**form, **FULL}))
     code, out, _ = command("card", "papers", release[0], "--papers", tmp_path / "form.json", "--json")
     assert not [p for p in json.loads(out)["papers"] if p["waiting"]]
-    code, out, reported = command(
-        "bundle",
-        release[0],
-        "--out",
-        tmp_path / "r.zip",
-        "--choice",
-        "before",
-        "--ledger",
-        release[0].parent / "ledger.sqlite",
-    )
+    how = ("--choice", "before", "--ledger", release[0].parent / "ledger.sqlite")
+    code, out, reported = command("bundle", release[0], "--out", tmp_path / "r.zip", *how)
     assert code == 0, reported
     assert "papers to be finished (not in the zip" in out
 
@@ -129,6 +121,5 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
 def test_a_controller_publishes_where_nobody_else_does(release):
     stored = load_release(release[0])
     card = {**stored.card, "deployment": {"controller": "Town hall"}}
-    assert (
-        json.loads(pack.record("croissant", stored, card, {"synthetic.csv": b""}))["creator"][0]["name"] == "Town hall"
-    )
+    record = json.loads(pack.record("croissant", stored, card, {"synthetic.csv": b""}))
+    assert record["creator"][0]["name"] == "Town hall"

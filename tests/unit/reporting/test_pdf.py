@@ -89,7 +89,7 @@ def _result():
 def test_the_stewards_report_is_marked_on_every_page(release, tmp_path):
     examined = steward.examine(release[0], real=release[1], limits=FEW)
     page = tmp_path / "r.html"
-    paths = steward.write(examined, release[0], page)
+    paths = steward.put(steward.alone(examined, release[0], page))
     with open(paths["report"], encoding="utf-8") as file:
         pages = texts(pdf.written([file.read()]))
     assert all("For the steward only" in page for page in pages)

@@ -7,16 +7,9 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.report import publish
+from tests.made import a_schema, codes, ran
 
-SCHEMA = synth.Schema.parse(
-    {
-        "columns": {
-            "sex": {"type": "categorical", "categories": ["f", "m"]},
-            "ill": {"type": "categorical", "categories": ["no", "yes"]},
-            "town": {"type": "categorical", "categories": list("abcd")},
-        }
-    }
-)
+SCHEMA = a_schema(sex=codes("f", "m"), ill=codes("no", "yes"), town=codes(*"abcd"))
 
 
 def people(num_rows: int, seed: int, *, women: float = 0.5) -> pd.DataFrame:
@@ -37,9 +30,8 @@ def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("evidence")
     older = people(2000, 1, women=0.2).drop(columns="town")
     older.to_csv(place / "older.csv", index=False)
-    asked = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-5, "dataset": "d", "ledger": place / "l.sqlite", "seed": 1}
-    result = synth.run(people(4000, 2), **asked, prior=place / "older.csv", prior_reason="old", out=place / "out")
-    return result, place / "out"
+    asked = {"ledger": place / "l.sqlite", "seed": 1, "prior": place / "older.csv", "prior_reason": "old"}
+    return ran(people(4000, 2), SCHEMA, out=place / "out", **asked), place / "out"
 
 
 def test_the_wrong_column_is_corrected_and_the_right_one_counts(release):
@@ -64,13 +56,13 @@ def test_the_publishable_report_shows_it_and_one_without_a_prior_does_not(releas
     text = (tmp_path / "with.html").read_text()
     assert "What was known beforehand" in text
     assert "corrected by the rows" in text
-    synth.run(people(500, 3), schema=SCHEMA, epsilon=1.0, delta=1e-5, dataset="e", out=tmp_path / "out")
+    ran(people(500, 3), SCHEMA, dataset="e", out=tmp_path / "out")
     assert synth.Release(tmp_path / "out").priors() == []
     publish.write(tmp_path / "out", tmp_path / "without.html")
     assert "What was known beforehand" not in (tmp_path / "without.html").read_text()
 
 
 def test_a_result_that_was_not_written_says_so():
-    made = synth.run(people(300, 3), schema=SCHEMA, epsilon=1.0, delta=1e-5, dataset="e", method="independent")
+    made = ran(people(300, 3), SCHEMA, dataset="e", method="independent")
     with pytest.raises(UsageError, match="run with `out=`"):
         made.priors()

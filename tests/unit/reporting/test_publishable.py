@@ -12,7 +12,7 @@ import synth
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
 from synth.release import folder
 from synth.report import publish, publishable
-from synth.report.noisy_tables import NoisyTable, agreement, tables, total
+from synth.report.noisy_tables import ComparedTable, NoisyTable, tables, total
 from synth.schema import table as schemas
 from synth.schema.dataset import ONE
 from tests.conftest import SMALL, small_frame
@@ -50,15 +50,15 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     """20,000 cells: a share of 0.95 +- 0.0062 at four standard errors; wrong noise is found both ways."""
     rng, truth = np.random.default_rng(0), np.full(20_000, 500.0)
     noisy = np.rint(truth + rng.normal(0, 8.0, 20_000))
-    covered = agreement(table(noisy, 8.0), truth, rows=1e7).covered
+    covered = ComparedTable(table=table(noisy, 8.0), synthetic=truth, rows=1e7).covered
     assert covered == pytest.approx(0.95, abs=0.0062)
     for wrong in (8.0 * 0.95, 8.0 * 1.05):
-        assert abs(agreement(table(noisy, wrong), truth, rows=1e7).covered - 0.95) > 0.0062
+        assert abs(ComparedTable(table=table(noisy, wrong), synthetic=truth, rows=1e7).covered - 0.95) > 0.0062
 
 
 def test_distance_from_noise_alone_is_foretold():
     rng, truth = np.random.default_rng(0), np.full(4000, 500.0)
-    result = agreement(table(truth + rng.normal(0, 8.0, 4000), 8.0), truth, rows=truth.sum())
+    result = ComparedTable(table=table(truth + rng.normal(0, 8.0, 4000), 8.0), synthetic=truth, rows=truth.sum())
     assert result.distance == pytest.approx(result.from_noise, rel=0.05)
 
 
@@ -147,7 +147,7 @@ def test_tables_of_three_columns_are_shown_beside_their_noise():
         publishable.gather([release], made, schema=facts, public_rows=4000)
         for made in (retained, retained | {"y": rng.integers(0, 2, 4000)})
     )
-    near, far = (f.larger["a", "b", "y"].fit for f in (result, lost))
+    near, far = (f.larger["a", "b", "y"] for f in (result, lost))
     assert near.distance < 2 * near.from_noise < 0.1 < 0.4 < far.distance
     assert publishable.plain(result)["larger"][0]["columns"] == ["a", "b", "y"]
     assert publishable.means(result)["two_way"] is None

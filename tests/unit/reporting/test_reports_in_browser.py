@@ -39,7 +39,7 @@ def pages(release, tmp_path_factory):
     place = tmp_path_factory.mktemp("pages")
     limits = Limits(rows=500, quality=200, models=500, classifier=200, nearest=100, attacks=40)
     examination = write.examine(folder, real=table, limits=limits)
-    write.write(examination, folder, place / "steward.html")
+    write.put(write.alone(examination, folder, place / "steward.html"))
     publish.write(folder, place / "publishable.html")
     (place / "card.html").write_text(card_page.render_html(load(folder)))
     synth.bundle(folder, place / "r.zip", how="before", ledger=folder.parent / "ledger.sqlite", unfinished=True)

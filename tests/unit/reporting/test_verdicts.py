@@ -3,7 +3,6 @@
 import json
 import shutil
 import tomllib
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +10,9 @@ import pandas as pd
 import pytest
 
 import synth
-from synth.evaluate.verdict import (
-    AMOUNTS,
-    CARE,
-    DISTANCES,
-    GOOD,
-    LEVELS,
-    LIMITS,
-    NOT,
-    WORSE,
-    Limit,
-    rate,
-    rate_score,
-)
+from synth.evaluate.verdict import AMOUNTS, CARE, DISTANCES, GOOD, LEVELS, LIMITS, NOT, WORSE, Limit, rate, rate_score
 from synth.generators.core.problem import misfit_in_words
+from tests.made import ID, binary, codes, facts_of, number, ran
 
 CASES = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))["case"]
 
@@ -72,15 +60,10 @@ def test_figures_that_are_shown_alike_are_rated_alike():
     assert rate_score("auc", 0.9251, 0.9549) == rate_score("auc", 0.93, 0.95)
 
 
-PEOPLE = {
-    "dataset": "one",
-    "target": "smokes",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
-        "days": {"type": "integer", "min": 0, "max": 400, "nullable": True, "source": "public"},
-        "smokes": {"type": "boolean", "categories": ["no", "yes"], "source": "public"},
-    },
-}
+PUBLIC = {"source": "public"}
+PEOPLE = {"dataset": "one", "target": "smokes"} | facts_of(
+    age=number(0, 99, **PUBLIC), days=number(0, 400, nullable=True, **PUBLIC), smokes=binary("no", "yes", **PUBLIC)
+)
 
 
 def _people(rows=3000, *, seed=0, times=1):
@@ -114,15 +97,8 @@ def test_a_column_that_is_mostly_empty_does_not_hide_behind_its_empty_cells(tmp_
 def made(tmp_path_factory):
     home = tmp_path_factory.mktemp("verdicts")
     _people().to_csv(home / "real.csv", index=False)
-    synth.run(
-        home / "real.csv",
-        schema=synth.Schema.parse(PEOPLE),
-        epsilon=3.0,
-        delta=1e-5,
-        method="mixture",
-        out=home / "release",
-        ledger=home / "ledger.sqlite",
-    )
+    how = {"epsilon": 3.0, "dataset": None, "method": "mixture", "ledger": home / "ledger.sqlite"}
+    ran(home / "real.csv", PEOPLE, out=home / "release", **how)
     return home
 
 
@@ -139,25 +115,6 @@ def test_page_report_and_command_say_the_same_of_one_release(made, command, tmp_
     words = Path(parsed["paths"]["report"]).read_text()
     for use in page.uses:
         assert use.shown[0] in words
-
-
-def test_all_that_leaves_says_the_same_of_one_release(made, command, tmp_path):
-    release = made / "release"
-    parsed = json.loads(
-        command("report", str(release), "--publishable", "--out", str(tmp_path / "r.html"), "--json")[1]
-    )
-    synth.bundle(release, tmp_path / "b.zip", how="only", ledger=made / "ledger.sqlite")
-    with zipfile.ZipFile(tmp_path / "b.zip") as file:
-        parts = {n: file.read(n).decode() for n in file.namelist() if n.endswith((".json", ".html", ".md"))}
-    said = json.loads(json.dumps(synth.app_api.released_verdict(release).plain()))
-    assert said == parsed["verdict"] == json.loads(parts["card.json"])["verdict"]
-    assert said == json.loads(parts["report.json"])["verdict"]
-    for name in ("card.md", "README.md"):
-        for use in said:
-            assert use["use"] in parts[name], (name, use)
-    for use in said:
-        assert use["use"] in parts["index.html"]
-        assert use["use"] in parts["report.html"]
 
 
 def test_what_leaves_follows_from_the_release_alone(made, tmp_path):
@@ -182,18 +139,9 @@ def test_a_fit_that_did_not_reach_its_answers_is_nowhere_called_good(made):
 
 
 def test_related_tables_whose_children_are_anybody_s_are_not_to_be_used(tmp_path):
-    key = {"type": "identifier"}
-    colour = {"type": "categorical", "categories": ["red", "blue"], "source": "public"}
-    schema = synth.app_api.parse_related(
-        {
-            "dataset": "pairs",
-            "tables": {
-                "homes": {"columns": {"home": key, "a": colour}},
-                "people": {"columns": {"home": key, "b": colour}},
-            },
-            "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": 2}],
-        }
-    )
+    colour, key = codes("red", "blue", **PUBLIC), {"parent": "homes", "child": "people", "columns": ["home"]}
+    tables = {"homes": facts_of(home=ID, a=colour), "people": facts_of(home=ID, b=colour)}
+    schema = synth.app_api.parse_related({"dataset": "pairs", "tables": tables, "keys": [{**key, "most_children": 2}]})
     rng = np.random.default_rng(5)
     a = rng.choice(["red", "blue"], 900)
     other = np.where(a == "red", "blue", "red")

@@ -21,7 +21,7 @@ from synth.evaluate.audit import runs
 from synth.evaluate.audit.methods import FEWEST_DRAWS, claim_of
 from synth.evaluate.audit.neighbours import ROWS, Pair, Positions, frame, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
-from synth.evaluate.risks.rates import Rate
+from synth.evaluate.risks import Rate
 from synth.generators.core.mixture import Independent
 from synth.generators.method import Method
 from synth.lazy import Lazy
