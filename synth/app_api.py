@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from synth.report.answer_page import answers as answers_of
     from synth.report.answer_page import framed as answer_picture
     from synth.report.answer_page import render as answer_page
+    from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import distances as choice_distances
     from synth.report.chosen_release import look as note_look
@@ -112,6 +113,7 @@ _HOME = {
     "areas_listed": "schema.areas:listed",
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
+    "card_html": "report.card_page:render_html",
     "canonical": "schema.names",
     "audience_of": "pipeline.same_rows",
     "charged_before": "pipeline.prepare",

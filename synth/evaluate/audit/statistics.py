@@ -19,6 +19,7 @@ mechanism's mu, and their spread is the noise itself.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import exp, log
 from typing import Any
 
@@ -184,9 +185,17 @@ def single(one: np.ndarray, other: np.ndarray, names: list[str]) -> Iterator[tup
             continue
         sign = 1.0 if one[:, j].mean() >= other[:, j].mean() else -1.0
         middle = float(np.median(other[:, j]))
-        yield name, lambda seen, j=j, sign=sign: sign * seen[:, j]
+        yield name, partial(_side, j, sign)
         wider = 1.0 if np.abs(one[:, j] - middle).mean() >= np.abs(other[:, j] - middle).mean() else -1.0
-        yield f"{name}, distance", lambda seen, j=j, m=middle, sign=wider: sign * np.abs(seen[:, j] - m)
+        yield f"{name}, distance", partial(_away, j, wider, middle)
+
+
+def _side(column: int, sign: float, seen: np.ndarray) -> np.ndarray:
+    return sign * seen[:, column]
+
+
+def _away(column: int, sign: float, middle: float, seen: np.ndarray) -> np.ndarray:
+    return sign * np.abs(seen[:, column] - middle)
 
 
 def together(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[str, Score]]:
