@@ -208,7 +208,7 @@ def reached(module: str) -> set[str]:
     return seen
 
 
-STEWARD_ONLY = {"report.steward.write", "report.steward.page", "report.steward.pairs", "evaluate.fidelity"}
+STEWARD_ONLY = {"report.steward.write", "report.steward.page", "evaluate.fidelity"}
 STEWARD_ONLY |= {"evaluate.examination", "evaluate.detection", "evaluate.utility", "evaluate.plugin_scores"}
 
 
