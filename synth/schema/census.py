@@ -157,16 +157,16 @@ def bring(folder: str | Path, cache: str | Path, *, state: str, code: str, year:
     rows, archive, book = find(person), find(packed), find(named, "definition.csv")
     if rows is None and archive is None:
         raise InputError(f"`folder={source.name}`: holds neither {packed} nor {person}, the {year} persons of {state}")
-    if book is None:
-        raise InputError(f"`folder={source.name}`: lacks the code book {named}")
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for found, to in ((rows, place / person), (book, place / "definition.csv")):
-            if found is not None and found.resolve() != to.resolve():
-                shutil.copyfile(found, to)
         if rows is None:
             with zipfile.ZipFile(str(archive)) as unpacked, unpacked.open(person) as read:
                 (place / person).write_bytes(read.read())
+        if book is None:
+            raise InputError(f"`folder={source.name}`: lacks the code book {named}")
+        for found, to in ((rows, place / person), (book, place / "definition.csv")):
+            if found is not None and found.resolve() != to.resolve():
+                shutil.copyfile(found, to)
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise InputError(f"`folder={source.name}`: a file cannot be read or kept ({type(error).__name__})") from None
     with (place / person).open(encoding="utf-8", errors="replace") as lines:  # its name says no year; its serials do
