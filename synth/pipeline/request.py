@@ -99,7 +99,12 @@ class RunRequest(Stored):
         "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
         "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
     )
-    schema_file: str | None = Field(default=None, description="The table's schema, a JSON file.", alias="schema")
+    schema_file: str | None = Field(
+        default=None,
+        description="The table's schema, a JSON file.",
+        validation_alias="schema",
+        serialization_alias="schema",
+    )
     epsilon: float = means("Privacy loss of the whole run; smaller is more private.", ...)
     delta: float = means("Probability that epsilon does not bound the loss.", ...)
     method: str = means("Method; `synth.methods()` lists them.", "mixture")
