@@ -82,7 +82,8 @@ def field(name: str, defaults: Mapping[str, Any]) -> tuple[inspect.Parameter, Pa
     about = FIELDS[name]
     default = ... if about.is_required() else about.get_default(call_default_factory=True)
     default = defaults.get(name, default)
-    flag = f"--{FLAGS.get(about.alias or name, (about.alias or name,))[0].replace('_', '-')}"
+    told = about.serialization_alias or name
+    flag = f"--{FLAGS.get(told, (told,))[0].replace('_', '-')}"
     kind: Any = about.annotation
     words = spelled(str(about.description))
     more: dict[str, Any] = {}
@@ -100,7 +101,7 @@ def field(name: str, defaults: Mapping[str, Any]) -> tuple[inspect.Parameter, Pa
     kind = kind | None if default is None else kind
     given = inspect.Parameter.empty if default is ... else default
     option = Annotated[kind, typer.Option(flag, help=words, **more)]
-    name = about.alias or name
+    name = about.serialization_alias or name
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=option), parse
 
 
@@ -133,7 +134,7 @@ def command(
     wanted = fields.split() if isinstance(fields, str) else fields
 
     def register(function: Callable[..., Said]) -> Callable[..., Said]:
-        there = {FIELDS[n].alias or n for n in wanted}
+        there = {FIELDS[n].serialization_alias or n for n in wanted}
         given = inspect.signature(function, eval_str=True).parameters.values()
         alone = [own(p) for p in given if p.kind is not p.VAR_KEYWORD and p.name not in there]
         json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOpt)
