@@ -48,8 +48,8 @@ def copied() -> None:
         "synth/**/*.md",
         "synth/**/*.json",
     )
-    forms = ROOT / "synth" / "report" / "documents"
-    for path in sorted(p for kind in kinds for p in ROOT.glob(kind) if p.parent != forms):
+    forms = [ROOT / "synth" / "report" / name for name in ("documents", "templates")]
+    for path in sorted(p for kind in kinds for p in ROOT.glob(kind) if p.parent not in forms):
         into = PAGES / path.relative_to(ROOT)
         into.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, into)

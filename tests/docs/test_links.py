@@ -12,7 +12,7 @@ PAGES = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "data").glob("*.md"),
-    *(p for p in (ROOT / "synth").rglob("*.md") if p.parent.name != "documents"),  # those are templates of papers
+    *(p for p in (ROOT / "synth").rglob("*.md") if p.parent.name not in ("documents", "templates")),  # forms
 ]
 LONGEST = 120
 
