@@ -176,29 +176,15 @@ class PublicTable(Protocol):
     Privacy: public only.
     """
 
-    @property
-    def name(self) -> str:
-        """What it is called on the card."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """The digest of its files."""
-        ...
-
-    @property
-    def num_rows(self) -> int:
-        """Rows that it has; of related tables, roots."""
-        ...
+    name: str  # as the card has it
+    sha256: str  # of its files
+    num_rows: int  # of related tables, roots
 
 
 class PublicRows(PublicTable, Protocol):
-    """A single public table. Privacy: public only."""
+    """A single public table, with the measured ``columns`` that it has. Privacy: public only."""
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """The measured columns that it has."""
-        ...
+    columns: frozenset[str]
 
     def counts(self, tables: Sequence[Sequence[Bins]]) -> list[np.ndarray]:
         """Its counts, int64 (cells,), of tables on these groupings."""

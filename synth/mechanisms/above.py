@@ -29,6 +29,8 @@ class Comparisons:
     Privacy: reads rows, under noise.
     """
 
+    changed_cells = staticmethod(counts.no_cells)
+
     def __init__(self) -> None:
         self._scales: dict[int, float] = {}  # of rounds that are paid for
         self._noise: dict[int, int] = {}  # of their thresholds
@@ -41,10 +43,6 @@ class Comparisons:
             return []
         reach = 2 * sensitivity(adjacency)
         return [PureDpEvent(name=question.purpose, sensitivity=reach, sigma=question.scale)]
-
-    def changed_cells(self, question: Above, adjacency: Adjacency) -> int:  # noqa: ARG002
-        """No cell carries Gaussian noise."""
-        return 0
 
     def answer(self, question: Above, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> AboveRelease:
         """Whether the distance of the box's count from ``expected``, with noise, reaches the round's noisy threshold.

@@ -102,19 +102,19 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     Privacy: reads rows, under noise.
     """
     released = exact([m.bins for m in question.marginals], rows)
-    if len(released) > MANY:
-        _noise_together(question.marginals, released, noise)
-        values = tuple(table.reshape(m.shape) for m, table in zip(question.marginals, released, strict=True))
-    else:
-        values = tuple(
+    return CountsRelease(question=question, values=noised(question.marginals, released, noise))
+
+
+def noised(marginals: Sequence[Marginal], tables: list[np.ndarray], noise: SystemNoise) -> tuple[np.ndarray, ...]:
+    """Exact tables (cells,) in their shapes, each with draws of its own; of ``MANY`` those of one sigma at once.
+
+    Privacy: reads rows, under noise: ``tables`` are exact.
+    """
+    if len(tables) <= MANY:
+        return tuple(
             table.reshape(m.shape) + noise.exact_gaussian_counts(m.shape, sigma=m.sigma)
-            for m, table in zip(question.marginals, released, strict=True)
+            for m, table in zip(marginals, tables, strict=True)
         )
-    return CountsRelease(question=question, values=values)
-
-
-def _noise_together(marginals: Sequence[Marginal], tables: list[np.ndarray], noise: SystemNoise) -> None:
-    """Puts its own draws on each table; those of one sigma are drawn at once."""
     order = sorted(range(len(tables)), key=lambda i: marginals[i].sigma)
     for sigma, same in groupby(order, key=lambda i: marginals[i].sigma):
         held = list(same)
@@ -122,3 +122,4 @@ def _noise_together(marginals: Sequence[Marginal], tables: list[np.ndarray], noi
         drawn = noise.exact_gaussian_counts((ends[-1],), sigma=sigma)
         for i, start, end in zip(held, [0, *ends[:-1]], ends, strict=True):
             tables[i] = tables[i] + drawn[start:end]
+    return tuple(table.reshape(m.shape) for m, table in zip(marginals, tables, strict=True))

@@ -5,9 +5,10 @@ from math import floor, prod, sqrt
 
 import numpy as np
 
+from synth.mechanisms.counts import changed
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Embedding, EmbeddingRelease, Tensors, Term, TreeScore
 from synth.questions.features import codes
 from synth.sources.rows.encoded import parts
@@ -49,8 +50,7 @@ def changed_cells(question: Embedding, adjacency: Adjacency) -> int:
 
     Privacy: public only.
     """
-    rows = adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
-    return min(question.features.dim, rows * question.features.nonzero)
+    return min(question.features.dim, changed(adjacency) * question.features.nonzero)
 
 
 def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> EmbeddingRelease:

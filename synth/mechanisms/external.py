@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from synth.mechanisms import counts
 from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.privacy.accounting.events import Event, ZCDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, External, ExternalRelease
+from synth.privacy.relation import Adjacency
+from synth.questions import External, ExternalRelease
+from synth.questions.features import codes
+
+changed_cells = counts.no_cells  # of our noise: OpenDP's is exact
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected
@@ -20,30 +24,14 @@ EXHAUSTED = "filter is now exhausted"  # OpenDP's words when a question would ex
 ITERATIONS = 500  # most, of the fit between two of AIM's rounds, which starts from the fit before
 
 
-def contributions(adjacency: Adjacency) -> int:
-    """Rows by which neighbouring tables differ, in OpenDP's symmetric distance: a replaced row goes and comes.
-
-    Privacy: public only.
-    """
-    return adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
-
-
 def events(question: External, adjacency: Adjacency) -> list[Event]:
     """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours.
 
     Privacy: public only.
     """
-    if question.contributions < contributions(adjacency):
+    if question.contributions < counts.changed(adjacency):  # in OpenDP's distance a replaced row goes and comes
         raise ValueError("the question's contributions are fewer than this relation's")
     return [ZCDpEvent(name=question.purpose, sensitivity=question.contributions, sigma=question.sigma)]
-
-
-def changed_cells(question: External, adjacency: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries our noise: OpenDP's is exact.
-
-    Privacy: public only.
-    """
-    return 0
 
 
 def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ExternalRelease:  # noqa: ARG001
@@ -57,9 +45,9 @@ def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNois
     Privacy: reads rows, under noise that is OpenDP's.
     """
     released = _Measured(question)
-    codes = [_codes(b, rows[b.column]) for b in question.bins]
+    found = [codes(b, rows[b.column]) for b in question.bins]
     try:
-        _release(question, codes, released)
+        _release(question, found, released)
     except Exception as error:
         # AIM's last round may ask for a shade more than is left: what was measured before it stands
         measured = any(len(m.clique) > 1 for m in released.measured)
@@ -134,19 +122,19 @@ def _total(parts: Sequence[float]) -> float:
     return float(together.map(1.0))
 
 
-def _release(question: External, codes: Sequence[np.ndarray], released: "_Measured") -> None:
+def _release(question: External, found: Sequence[np.ndarray], released: "_Measured") -> None:
     """One run of the algorithm; ``released`` is handed each list of measurements as it grows."""
     import opendp.prelude as dp
     import polars as pl
 
     dp.enable_features("contrib")
     terms = workable(question.algorithm, len(question.bins), question.rho)
-    codes = [*codes, *[np.zeros_like(codes[0])] * terms.more]
-    names = [f"c{i}" for i in range(len(codes))]
+    found = [*found, *[np.zeros_like(found[0])] * terms.more]
+    names = [f"c{i}" for i in range(len(found))]
     sizes = released.sizes = [b.size for b in question.bins] + [2] * terms.more
     # OpenDP gives every column one more category, the missing value: our last bin takes its place.
     frame = pl.DataFrame(
-        {n: pl.Series(n, k, dtype=pl.Int64).replace(s - 1, None) for n, k, s in zip(names, codes, sizes, strict=True)}
+        {n: pl.Series(n, k, dtype=pl.Int64).replace(s - 1, None) for n, k, s in zip(names, found, sizes, strict=True)}
     )
     keys = {n: [*range(s - 1), None] for n, s in zip(names, sizes, strict=True)}
     context = dp.Context.compositor(
@@ -155,15 +143,12 @@ def _release(question: External, codes: Sequence[np.ndarray], released: "_Measur
         privacy_loss=dp.loss_of(rho=question.rho),
     )
     asked = context.query(rho=terms.rho).select(*names)
-    asked.contingency_table(keys=keys, algorithm=_algorithm(dp, question, terms.measured, released)).release()
-
-
-def _algorithm(dp: Any, question: External, measured: float, released: "_Measured") -> Any:
-    common = {"estimator": released.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
-    if question.algorithm == "mst":
-        return dp.mbi.MST(**common)
-    named = [dp.mbi.Count(tuple(f"c{i}" for i in c), w) for c, w in question.workload]
-    return dp.mbi.AIM(queries=named or 2, rounds=question.rounds or None, max_size=question.max_size, **common)
+    how: dict[str, Any] = {"estimator": released.estimate, "oneway_split": ONE_WAY, "measure_split": terms.measured}
+    if question.algorithm == "aim":
+        named = [dp.mbi.Count(tuple(f"c{i}" for i in c), w) for c, w in question.workload]
+        how |= {"queries": named or 2, "rounds": question.rounds or None, "max_size": question.max_size}
+    algorithm = dp.mbi.AIM if question.algorithm == "aim" else dp.mbi.MST
+    asked.contingency_table(keys=keys, algorithm=algorithm(**how)).release()
 
 
 class _Measured:
@@ -208,11 +193,6 @@ def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[MeasuredTable]
     shapes = [[sizes[i] for i in c] for c in cliques]
     values = [np.asarray(m.noisy_measurement, dtype=float).reshape(s) for m, s in zip(measured, shapes, strict=True)]
     return [MeasuredTable(c, v, float(m.stddev)) for c, v, m in zip(cliques, values, measured, strict=True)]
-
-
-def _codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
-    """The bin of each row, int64."""
-    return bins.groups[np.searchsorted(bins.starts, positions, side="right") - 1]
 
 
 def _packed(question: External, measured: Sequence[Any]) -> ExternalRelease:

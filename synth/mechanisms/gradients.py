@@ -146,13 +146,11 @@ class PerExampleGradients:
         self.network: Any = networks.of(plan)
         self.mapped = plan.network in MAPPED or (plan.network == AUTOENCODER and plan.depth > 0)
         self.field = plan.network == KERNEL
-        self.module = self.network if self.mapped or self.field else self._hooked()
+        if not (self.mapped or self.field):
+            need("gradients of this method's network", "papers", "opacus")
+            from opacus import GradSampleModule  # which takes longer to load than torch
 
-    def _hooked(self) -> Any:
-        need("gradients of this method's network", "papers", "opacus")
-        from opacus import GradSampleModule  # which takes longer to load than torch
-
-        return GradSampleModule(self.network, loss_reduction="sum")
+            self.module = GradSampleModule(self.network, loss_reduction="sum")
 
     def at(self, weights: Sequence[np.ndarray]) -> None:
         """Sets the weights at which gradients are taken: one array for each parameter, of its shape."""

@@ -5,6 +5,7 @@ from math import sqrt
 import numpy as np
 
 from synth.errors import BudgetError
+from synth.mechanisms.counts import changed
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
@@ -46,7 +47,7 @@ def events(question: Linked, adjacency: Adjacency) -> list[Event]:
 
 def changed_cells(question: Linked, adjacency: Adjacency) -> int:
     """In how many cells of one table neighbouring forests can differ. Privacy: public only."""
-    return question.most * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
+    return question.most * changed(adjacency)
 
 
 def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from synth.lazy import torch
+from synth.mechanisms.counts import changed
 from synth.mechanisms.gradients import on_lattice
 from synth.mechanisms.votes import Classes, TaughtTeachers, features
 from synth.numeric import networks
 from synth.privacy.accounting.events import Event, GaussianDpEvent, RoundedGaussianDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Pulls, PullsRelease
 from synth.questions.gradients import BALLOTS, CLIPPED, FINE, SIGNS
 
@@ -52,9 +53,8 @@ class Pulling(Classes):
 
     def changed_cells(self, question: Pulls, adjacency: Adjacency) -> int:  # type: ignore[override]
         """In how many numbers of one generated row's answer neighbouring tables can differ."""
-        units = adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
         each = {CLIPPED: question.groups, SIGNS: 2 * question.kept, BALLOTS: 2 * question.projection.shape[1]}
-        return min(int(np.prod(question.shape)), units * each[question.form])
+        return min(int(np.prod(question.shape)), changed(adjacency) * each[question.form])
 
     def answer(self, question: Pulls, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> PullsRelease:  # type: ignore[override]
         """Teachers learn the question's lessons, then say which way they would move the asked rows.

@@ -1,15 +1,17 @@
 """The exponential mechanism over public candidates. Proof note: selection.md beside this file."""
 
 from collections.abc import Mapping
-from math import prod
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.mechanisms import counts
 from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.questions import Bins, Choice, ChoiceRelease
+from synth.questions import Choice, ChoiceRelease
+
+changed_cells = counts.no_cells
 
 FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, steps 4 and 5)
 MAX_COUNT = 2.0**25  # expected counts up to which scores are exact
@@ -35,14 +37,6 @@ def events(question: Choice, adjacency: Adjacency) -> list[Event]:
     """
     reach = 2 * sensitivity(question, adjacency) * (1 + FLOAT)
     return [ExponentialMechanismDpEvent(name=question.purpose, sensitivity=reach, sigma=question.scale)]
-
-
-def changed_cells(question: Choice, adjacency: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries Gaussian noise.
-
-    Privacy: public only.
-    """
-    return 0
 
 
 def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ChoiceRelease:
@@ -73,18 +67,8 @@ def _whole(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         raise UsageError(
             f"choices are made among counts up to {MAX_COUNT:.0f}; sample the table, or choose another method"
         )
-    counts = [_counted(table, rows) for table in question.tables]
+    exact = [c.astype(np.int64) * round(1 / GRAIN) for c in counts.exact(question.tables, rows)]
     expected = [np.rint(e / GRAIN).astype(np.int64) for e in question.expected]
     if question.goal == "worst":
-        return np.array([np.abs(c - e.ravel()).sum() for c, e in zip(counts, expected, strict=True)])
-    return -np.abs(expected[0] - np.concatenate(counts)).max(1)
-
-
-def _counted(table: tuple[Bins, ...], rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Exact counts of one table, flat, in units of ``GRAIN``; a row that any axis leaves out is not counted."""
-    size = len(next(iter(rows.values())))
-    flat, inside = np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool)
-    for bins in table:
-        group = bins.groups[np.searchsorted(bins.starts, rows[bins.column], side="right") - 1]
-        flat, inside = flat * bins.size + group, inside & (group >= 0)
-    return np.bincount(flat[inside], minlength=prod(b.size for b in table)).astype(np.int64) * round(1 / GRAIN)
+        return np.array([np.abs(c - e.ravel()).sum() for c, e in zip(exact, expected, strict=True)])
+    return -np.abs(expected[0] - np.concatenate(exact)).max(1)

@@ -118,16 +118,12 @@ def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     Privacy: reads rows, under noise.
     """
     directions = None if question.whole else _directions(question, noise)
-    values = _by_record if question.groups is None else _by_group
+    if question.groups is None:
+        values = _by_record(question, rows, directions, noise)
+    else:
+        values = _noisy(question, sums(question, rows, noise), directions, noise)
     released = None if directions is None else directions * 2.0**-DIRECTION_BITS
-    return SlicesRelease(question=question, values=values(question, rows, directions, noise), directions=released)
-
-
-def _by_group(
-    question: Slices, rows: Mapping[str, np.ndarray], directions: np.ndarray | None, noise: SystemNoise
-) -> np.ndarray:
-    """The noisy slices of the groups' sums."""
-    return _noisy(question, sums(question, rows, noise), directions, noise)
+    return SlicesRelease(question=question, values=values, directions=released)
 
 
 def _by_record(
@@ -141,18 +137,14 @@ def _by_record(
     size = length(rows)
     if question.drawn and question.drawn[1] != size:
         raise UsageError("slices of drawn records: the question states another number of rows than the table has")
-    array_on_disk, tables, places = DiskArray((_tall(question, size), wide)), _whole(question), noise.permutation(size)
+    tall = question.drawn[0] if question.drawn else size  # how many records have a sum
+    array_on_disk, tables, places = DiskArray((tall, wide)), _whole(question), noise.permutation(size)
     for part, held in _parts(question, rows, max(min(CHUNK, HELD // question.encoding.dim), 1)):
         exact = np.zeros((part.stop - part.start, question.encoding.dim), dtype=np.int64)
         _add_rows(question, tables, held, _groups(question, part, noise)[0], exact)
-        drawn = places[part] < _tall(question, size)
+        drawn = places[part] < tall
         array_on_disk.put(places[part][drawn], _noisy(question, exact[drawn], directions, noise))
     return array_on_disk.array()
-
-
-def _tall(question: Slices, size: int) -> int:
-    """How many records of a table of ``size`` have a sum."""
-    return question.drawn[0] if question.drawn else size
 
 
 def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, noise: SystemNoise) -> np.ndarray:

@@ -45,8 +45,5 @@ def answer(question: WeightedCounts, rows: Mapping[str, np.ndarray], noise: Syst
     Privacy: reads rows, under noise.
     """
     released = counts.exact([(*m.bins, question.by) for m in question.marginals], rows)
-    values = tuple(
-        table.reshape(*m.shape, question.by.size) @ question.units + noise.exact_gaussian_counts(m.shape, sigma=m.sigma)
-        for m, table in zip(question.marginals, released, strict=True)
-    )
-    return WeightedCountsRelease(question=question, values=values)
+    whole = [table.reshape(-1, question.by.size) @ question.units for table in released]
+    return WeightedCountsRelease(question=question, values=counts.noised(question.marginals, whole, noise))

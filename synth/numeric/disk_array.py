@@ -73,16 +73,10 @@ def chunks(array: np.ndarray) -> Iterator[np.ndarray]:
         yield array
         return
     step = max(PIECE // max(array.nbytes // len(array), 1), 1)
-    file = _mapping(array)
+    file: object = array  # that it is a part of
+    while file is not None and not isinstance(file, mmap.mmap):
+        file = file.obj if isinstance(file, memoryview) else getattr(file, "base", None)
     for start in range(0, len(array), step):
         yield array[start : start + step]
         if file is not None:
             file.madvise(mmap.MADV_DONTNEED)  # the pages stay in the file; a piece still held is read again
-
-
-def _mapping(array: np.ndarray) -> mmap.mmap | None:
-    """The file that an array is a part of."""
-    base: object = array
-    while base is not None and not isinstance(base, mmap.mmap):
-        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-    return base

@@ -181,7 +181,8 @@ class JunctionTree:
 
     def __init__(self, sizes: tuple[int, ...], cliques: Sequence[Clique]) -> None:
         self.sizes = sizes
-        nodes = _maximal(_triangulated(sizes, cliques))
+        chordal = _triangulated(sizes, cliques)
+        nodes = [c for i, c in enumerate(chordal) if not any({*c} < {*d} for d in chordal) and c not in chordal[:i]]
         self.cliques: list[Clique] = []
         self.parent: list[int] = []
         self._join(nodes)
@@ -191,11 +192,6 @@ class JunctionTree:
                 self.near[child].append(parent)
                 self.near[parent].append(child)
         self.home = {c: next(i for i, n in enumerate(self.cliques) if set(c) <= set(n)) for c in cliques}
-
-    @property
-    def cells(self) -> int:
-        """Cells of all nodes' tables."""
-        return sum(prod(self.sizes[i] for i in c) for c in self.cliques)
 
     def shared(self, one: int, other: int) -> Clique:
         """Columns that two nodes have in common."""
@@ -247,23 +243,6 @@ def _triangulated(sizes: tuple[int, ...], cliques: Sequence[Clique]) -> list[Cli
         for a in around:
             near[a] = (near[a] | around) - {a, leaving}
     return results
-
-
-def _maximal(cliques: Sequence[Clique]) -> list[Clique]:
-    return [
-        c
-        for i, c in enumerate(cliques)
-        if not any(set(c) < set(d) or (set(c) == set(d) and j < i) for j, d in enumerate(cliques))
-    ]
-
-
-def tree_cells(sizes: Sequence[int], cliques: Sequence[Clique]) -> int:
-    """Cells of the tables that a field with these cliques keeps.
-
-    >>> tree_cells([2, 3, 4], [(0, 1), (1, 2)])
-    18
-    """
-    return JunctionTree(tuple(sizes), cliques).cells
 
 
 def reduced(table: np.ndarray, clique: Clique, retained: Sequence[int]) -> np.ndarray:

@@ -4,19 +4,30 @@ A row is one-hot, (batch, G) with one unit for each column: the groups of all co
 arrays, in the order in which a network lists its parameters.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
 from synth.numeric import kernel_field, row_models
-from synth.numeric.no_weights import SLOPE, zeroed
-from synth.questions.gradients import AUTOENCODER, CRITIC, KERNEL, KNOTS, Descent
+from synth.numeric.row_models import SLOPE
+from synth.questions.gradients import (
+    AUTOENCODER,
+    CLASSIFIER,
+    CRITIC,
+    DENOISER,
+    FLOW,
+    KERNEL,
+    KNOTS,
+    TRANSPORT,
+    Descent,
+)
 
+Module = TypeVar("Module", bound=nn.Module)
 NARROWEST, WIDEST = -6.0, 2.0  # log variance of a latent draw, kept within
 
 
@@ -72,9 +83,7 @@ class Autoencoder(nn.Module):
         scores, volume = self.splines().call_and_ladj(place)
         return misfit + 0.5 * (scores**2 - spread - draws**2).sum(-1) - volume
 
-    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """As ``forward``."""
-        return self(rows, draws)
+    losses = forward
 
     def distributions(self, draws: torch.Tensor) -> torch.Tensor:
         """Probabilities (batch, G) at standard normal draws, which sum to one over each column's groups."""
@@ -82,25 +91,38 @@ class Autoencoder(nn.Module):
         return torch.cat([torch.softmax(h, dim=1) for h in heads], dim=1)
 
 
-def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0, splines: int = 0) -> Critic | Autoencoder:
-    """A critic or an autoencoder, its weights all zero until ``load`` sets them. Errors: ValueError.
+def critic(sizes: Sequence[int], *, hidden: int) -> Critic:
+    """A critic, its weights all zero until ``load`` sets them.
 
-    >>> len(arrays(network("critic", [2, 3], hidden=4)))
+    >>> len(arrays(critic([2, 3], hidden=4)))
     6
     """
-    if kind not in (CRITIC, AUTOENCODER):
-        raise ValueError(f"networks are {CRITIC}, {AUTOENCODER}")
     with row_models.undrawn():
-        if kind == CRITIC:
-            return zeroed(Critic(sizes, hidden=hidden))
-        return zeroed(Autoencoder(sizes, hidden=hidden, latent=latent, splines=splines))
+        return zeroed(Critic(sizes, hidden=hidden))
 
 
 def of(plan: Descent) -> nn.Module:
     """The network whose gradients a descent tells, its weights all zero."""
-    if plan.network in (CRITIC, AUTOENCODER):
-        return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent, splines=plan.depth)
-    return kernel_field.KernelField(plan) if plan.network == KERNEL else row_models.of(plan)
+    sizes, hidden, depth = plan.sizes, plan.hidden, plan.depth
+    known: dict[str, Callable[[], nn.Module]] = {
+        CRITIC: lambda: Critic(sizes, hidden=hidden),
+        AUTOENCODER: lambda: Autoencoder(sizes, hidden=hidden, latent=plan.latent, splines=depth),
+        FLOW: lambda: row_models.Flow(sizes, hidden=hidden, knots=depth, shares=plan.shares),
+        DENOISER: lambda: row_models.Denoiser(sizes, hidden=hidden, copies=depth),
+        TRANSPORT: lambda: row_models.Transport(sum(sizes), count=hidden, blur=plan.scale),
+        CLASSIFIER: lambda: row_models.Classifier(sizes, hidden=hidden, target=depth),
+        KERNEL: lambda: kernel_field.KernelField(plan),
+    }
+    with row_models.undrawn():
+        return zeroed(known[plan.network]())
+
+
+def zeroed(made: Module) -> Module:
+    """The same network, its weights all zero."""
+    with torch.no_grad():
+        for p in made.parameters():
+            p.zero_()
+    return made
 
 
 def arrays(made: nn.Module) -> tuple[np.ndarray, ...]:

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from synth.errors import need
-from synth.numeric.no_weights import SLOPE, zeroed
-from synth.questions.gradients import DENOISER, FLOW, TRANSFORMS, TRANSPORT, Descent
+from synth.questions.gradients import TRANSFORMS
 
+SLOPE = 0.2  # of rectified units below zero: no unit is ever dead
 EDGE = 1e-4  # of the unit interval: the flow's normal scores stay within 3.8
 
 
@@ -70,9 +70,7 @@ class Flow(nn.Module):
         out, volume = self.transform().call_and_ladj(scores)
         return 0.5 * out.square().sum(-1) - volume
 
-    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """As ``forward``."""
-        return self(rows, draws)
+    losses = forward
 
     def codes(self, draws: torch.Tensor) -> np.ndarray:
         """Groups (n, columns) of rows drawn at standard normal ``draws`` (n, columns)."""
@@ -146,9 +144,7 @@ class Transport(nn.Module):
         apart = 0.5 * (rows[..., None, :] - self.rows).square().sum(-1)
         return -self.blur * torch.logsumexp((self.prices - apart) / self.blur, dim=-1)
 
-    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """As ``forward``."""
-        return self(rows, draws)
+    losses = forward
 
 
 class Classifier(nn.Module):
@@ -166,18 +162,3 @@ class Classifier(nn.Module):
         """Each row's cross-entropy; soft rows have soft targets."""
         others = torch.cat([rows[:, : self.where.start], rows[:, self.where.stop :]], dim=1)
         return -(rows[:, self.where] * nn.functional.log_softmax(self.layers(others), dim=1)).sum(1)
-
-
-def of(plan: Descent) -> Flow | Denoiser | Transport | Classifier:
-    """The module whose gradients a descent tells, its weights all zero.
-
-    Privacy: public only.
-    """
-    if plan.network == FLOW:
-        return zeroed(Flow(plan.sizes, hidden=plan.hidden, knots=plan.depth, shares=plan.shares))
-    if plan.network == TRANSPORT:
-        return zeroed(Transport(sum(plan.sizes), count=plan.hidden, blur=plan.scale))
-    with undrawn():
-        if plan.network == DENOISER:
-            return zeroed(Denoiser(plan.sizes, hidden=plan.hidden, copies=plan.depth))
-        return zeroed(Classifier(plan.sizes, hidden=plan.hidden, target=plan.depth))

@@ -53,11 +53,6 @@ class Choice(Scaled):
         """Number of candidates."""
         return len(self.tables) if self.goal == "worst" else len(self.expected[0])
 
-    @property
-    def cells(self) -> int:
-        """Numbers told: one."""
-        return 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRelease(Release):
@@ -124,11 +119,6 @@ class Search(Scaled):
         """A candidate's groupings, in the order of its axes."""
         return tuple(self.bins[i] for i in self.tables[index].tolist() if i >= 0)
 
-    @property
-    def cells(self) -> int:
-        """Numbers told: one a pick."""
-        return self.picks
-
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRelease(Release):
@@ -184,11 +174,6 @@ class Nearest(Question):
         if not (isfinite(self.sigma) and self.sigma > 0):
             raise ValueError("a positive, finite sigma is needed")
         freeze(self, candidates=rows, distances=apart)
-
-    @property
-    def cells(self) -> int:
-        """Numbers told: one for each candidate."""
-        return len(self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

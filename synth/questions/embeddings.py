@@ -8,7 +8,7 @@ from math import floor, isfinite, log2
 
 import numpy as np
 
-from synth.questions.features import Block, Fourier, Gradients, Rows, Tensors, distinct, looked_up
+from synth.questions.features import Block, FeatureMap, Fourier, Gradients, Rows, Tensors, looked_up
 from synth.questions.tables import Question, Release, freeze
 
 LINEAR, LOGISTIC, POISSON, QUANTILE, COUNT = "linear", "logistic", "poisson", "quantile", "count"
@@ -20,7 +20,7 @@ FINE = 256  # points to a unit of the linear predictor at which a mean is tabled
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Score:
+class Score(FeatureMap):
     """whitening @ x * (y - mean(coefficients . x)) / clip, shortened to length one; zero for a row that is left out.
 
     ``x`` (p,): for each of ``terms`` the product of the numbers (factor, column) that it names in ``factors``, tables
@@ -62,19 +62,14 @@ class Score:
             raise ValueError("a row takes part, 1, or does not, 0")
         if any(not 0 <= j < self.factors[i].width for term in self.terms for i, j in term):
             raise ValueError("a term names numbers that its factors do not have")
-        self._check_range()
-
-    def _check_range(self) -> None:
-        """No number of a row overflows on its way: squares of what is summed stay finite, whatever the row."""
+        # no number of a row overflows on its way: squares of what is summed stay finite, whatever the row
         tops = [np.abs(b.table).max(axis=0, initial=0.0) for b in self.factors]
         with np.errstate(over="ignore", invalid="ignore"):
             x = np.array([np.prod([tops[i][j] for i, j in term]) for term in self.terms])
-            sums = [np.abs(self.whitening) @ x, np.abs(self.coefficients) @ x, self._largest_outcome()]
+            outcome = np.prod([np.abs(b.table).max(initial=0.0) for b in self.outcome])
+            sums = [np.abs(self.whitening) @ x, np.abs(self.coefficients) @ x, outcome]
         if not all(np.all(total <= MOST) for total in sums):
             raise ValueError("numbers of a row are too large to be squared and summed")
-
-    def _largest_outcome(self) -> float:
-        return float(np.prod([np.abs(b.table).max(initial=0.0) for b in self.outcome]))
 
     @property
     def dim(self) -> int:
@@ -97,9 +92,9 @@ class Score:
         return self.dim
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for b in (*self.factors, *self.present, *self.outcome)])
+    def read(self) -> tuple[Block, ...]:  # type: ignore[override]
+        """All blocks."""
+        return (*self.factors, *self.present, *self.outcome)
 
     def of(self, rows: Rows) -> np.ndarray:
         """The features of rows, (n, dim) float64."""

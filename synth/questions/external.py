@@ -1,7 +1,7 @@
 """A question that another library answers with its own noise: marginals chosen and measured by AIM or MST."""
 
 from dataclasses import dataclass
-from math import isfinite, prod, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 
@@ -62,11 +62,6 @@ class External(Question):
         """Noise of one table of counts that alone would take the whole of rho, in rows; what is released has more."""
         return self.contributions / sqrt(2 * self.rho)
 
-    @property
-    def cells(self) -> int:
-        """Number of cells of the one-way tables, which are certain to be among the answers."""
-        return sum(b.size for b in self.bins)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExternalRelease(Release):
@@ -91,8 +86,3 @@ class ExternalRelease(Release):
             wanted = tuple(self.question.bins[c].size for c in clique)
             if not clique or values.shape != wanted or not sigma > 0:
                 raise ValueError("an array of each clique's shape and positive noise are needed")
-
-    @property
-    def cells(self) -> int:
-        """Number of cells released."""
-        return sum(prod(v.shape) for v in self.values)

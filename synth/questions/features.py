@@ -67,8 +67,7 @@ class Encoding:
     blocks: tuple[Block, ...]
 
     def __post_init__(self) -> None:
-        if not self.norm <= 1 + ROUNDING:
-            raise ValueError(f"rows reach norm {self.norm}, above 1")
+        _check_norm(self.norm)
 
     @cached_property
     def norm(self) -> float:
@@ -83,7 +82,7 @@ class Encoding:
     @property
     def non_negative(self) -> bool:
         """Whether no coordinate is negative: then two rows are at most sqrt(2) apart, not 2."""
-        return all(float(b.table.min(initial=0.0)) >= 0 for b in self.blocks)
+        return all(map(_no_sign, self.blocks))
 
 
 Rows = Mapping[str, np.ndarray]  # positions by column
@@ -116,14 +115,6 @@ def looked_up(block: Block, positions: np.ndarray) -> np.ndarray:
     return result
 
 
-def distinct(names: list[str]) -> tuple[str, ...]:
-    """Names in order of first appearance, each once.
-
-    Privacy: public only.
-    """
-    return tuple(dict.fromkeys(names))
-
-
 def _spread(block: Block) -> int:
     """The largest number of coordinates of one bin that are not zero."""
     return int(np.count_nonzero(block.table, axis=1).max(initial=0))
@@ -136,6 +127,17 @@ def _no_sign(block: Block) -> bool:
 def _check_norm(norm: float) -> None:
     if not norm <= 1 + ROUNDING:
         raise ValueError(f"features reach norm {norm}, above 1")
+
+
+class FeatureMap:
+    """What features are computed from: the coordinates of the blocks that it ``read``s. Privacy: public only."""
+
+    read: tuple[Block, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read."""
+        return tuple(dict.fromkeys(b.bins.column for b in self.read))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,7 +181,7 @@ class Term:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tensors:
+class Tensors(FeatureMap):
     """Terms side by side: a sum of product kernels. Errors: ValueError where a row's norm could exceed one.
 
     One-hot blocks make tables of counts, others truncated series of a smooth kernel; a one-hot label as one more factor
@@ -212,7 +214,7 @@ class Tensors:
     @cached_property
     def non_negative_inner(self) -> bool:
         """Whether no coordinate is negative."""
-        return all(_no_sign(b) for t in self.terms for b in t.blocks)
+        return all(map(_no_sign, self.read))
 
     @cached_property
     def nonzero(self) -> int:
@@ -220,9 +222,9 @@ class Tensors:
         return sum(t.nonzero for t in self.terms)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for t in self.terms for b in t.blocks])
+    def read(self) -> tuple[Block, ...]:  # type: ignore[override]
+        """All blocks, term by term."""
+        return tuple(b for t in self.terms for b in t.blocks)
 
     @property
     def parts(self) -> tuple[slice, ...]:
@@ -235,7 +237,7 @@ class Tensors:
         return np.hstack([t.of([looked_up(b, rows[b.bins.column]) for b in t.blocks]) for t in self.terms])
 
 
-class Labelled:
+class Labelled(FeatureMap):
     """Features of the rows' ``blocks``, times the coordinates of a ``label``, if there is one. Privacy: public only."""
 
     blocks: tuple[Block, ...]
@@ -252,12 +254,7 @@ class Labelled:
         return sqrt(self.label.square) if self.label else 1.0
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for b in self.read])
-
-    @property
-    def read(self) -> tuple[Block, ...]:
+    def read(self) -> tuple[Block, ...]:  # type: ignore[override]
         """All blocks, the label's last."""
         return (*self.blocks, *([self.label] if self.label else []))
 
@@ -292,14 +289,9 @@ class Fourier(Labelled):
         _check_norm(self.norm)
 
     @property
-    def frequencies(self) -> int:
-        """Number of frequencies, D."""
-        return self.blocks[0].width
-
-    @property
     def dim(self) -> int:
         """Number of features."""
-        return 2 * self.frequencies * self.labels
+        return 2 * self.blocks[0].width * self.labels
 
     @property
     def non_negative_inner(self) -> bool:
@@ -309,12 +301,12 @@ class Fourier(Labelled):
     @property
     def nonzero(self) -> int:
         """The largest number of features of one row that are not zero."""
-        return 2 * self.frequencies * (_spread(self.label) if self.label else 1)
+        return 2 * self.blocks[0].width * (_spread(self.label) if self.label else 1)
 
     def of(self, rows: Rows) -> np.ndarray:
         """The features of rows, (n, dim) float64."""
         phase = sum(looked_up(b, rows[b.bins.column]) for b in self.blocks)
-        waves = np.hstack([np.cos(phase), np.sin(phase)]) / sqrt(self.frequencies)
+        waves = np.hstack([np.cos(phase), np.sin(phase)]) / sqrt(self.blocks[0].width)
         return self.labelled(waves, rows)
 
 

@@ -120,22 +120,17 @@ class Descent:
             and (self.shares > 0).all()
         ):
             raise ValueError("a flow needs two knots at least, and a share above zero for each group")
-        if self.network == KERNEL:
-            self._check_kernel()
+        finite = self.coordinates.size and np.isfinite(self.coordinates).all()
+        if self.network == KERNEL and not (finite and len(self.coordinates) == sum(self.sizes)):
+            raise ValueError("a kernel needs finite coordinates for each group")
+        if self.network == KERNEL and not (self.scales and all(isfinite(s) and s > 0 for s in self.scales)):
+            raise ValueError("a kernel needs positive, finite widths")
+        if self.label is not None and not 0 <= self.label < len(self.bins):
+            raise ValueError("a kernel's label is one of the columns")
         if self.network == TRANSPORT and not (isfinite(self.scale) and self.scale > 0):
             raise ValueError("a transport needs a positive, finite scale")
         if self.network == CLASSIFIER and not (len(self.bins) > 1 and 0 <= self.depth < len(self.bins)):
             raise ValueError("a classifier needs two columns, one of them its target")
-
-    def _check_kernel(self) -> None:
-        if not (
-            len(self.coordinates) == sum(self.sizes) and self.coordinates.size and np.isfinite(self.coordinates).all()
-        ):
-            raise ValueError("a kernel needs finite coordinates for each group")
-        if not (self.scales and all(isfinite(s) and s > 0 for s in self.scales)):
-            raise ValueError("a kernel needs positive, finite widths")
-        if self.label is not None and not 0 <= self.label < len(self.bins):
-            raise ValueError("a kernel's label is one of the columns")
 
     @property
     def sizes(self) -> tuple[int, ...]:

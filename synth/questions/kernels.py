@@ -1,6 +1,7 @@
 """Kernels on rows, a product of tables on codes or a mean of Gaussians on vectors; and sample paths: a sum of kernel
 functions, noised by one Gaussian process, told at points that may be chosen later."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from math import floor, log2, sqrt
 import numpy as np
 
 from synth.lazy import Lazy
-from synth.questions.features import Block, codes, distinct, looked_up
+from synth.questions.features import Block, codes, looked_up
 from synth.questions.tables import Bins, Question, Release, freeze
 
 distance = Lazy("scipy.spatial.distance")
@@ -21,7 +22,7 @@ MOST_WIDTHS = 8
 Seen = Callable[[np.ndarray], np.ndarray]  # records' codes -> what each adds at points fixed before
 
 
-class OfBins:
+class OfBins(ABC):
     """A kernel on rows by the ``bins`` of their columns. Privacy: public only."""
 
     bins: tuple[Bins, ...]
@@ -29,7 +30,16 @@ class OfBins:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns read."""
-        return distinct([b.column for b in self.bins])
+        return tuple(dict.fromkeys(b.column for b in self.bins))
+
+    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
+        """What records of codes x (n, columns) add to the numbers told at points w, (n, m * each)."""
+        return self.observed(w, gradients=gradients)(x)
+
+    @abstractmethod
+    def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+        """What records add at points w, for many of them: k(x, w), then gradients in ``unit``s, if they are told; zero
+        for a record that is in no bin, a code of -1. Each record's numbers follow from its own codes alone."""
 
     def coded(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows as ``seen`` takes them: their bin codes, int64 (n, columns)."""
@@ -67,7 +77,10 @@ class ProductKernel(OfBins):
         if not tables or len(tables) != len(self.bins):
             raise ValueError("a table for each column is needed")
         for b, t in zip(self.bins, tables, strict=True):
-            _check_table(b, t)
+            if t.shape != (b.size, b.size) or not np.isfinite(t).all():
+                raise ValueError("a kernel's table has a finite entry for each pair of bins")
+            if not (np.array_equal(t, t.T) and np.all(np.diag(t) == 1) and t.min() >= 0):
+                raise ValueError("a kernel's table is symmetric, with unit diagonal and no negative entry")
         freeze(self, tables=tables)
         if self.defect > 1e-9:
             raise ValueError("a kernel's table is not positive semi-definite")
@@ -116,24 +129,17 @@ class ProductKernel(OfBins):
         """k(x, w), float64 (n, m), for points x (n, J) and w (m, J)."""
         return self.seen(x, w, gradients=gradients)
 
-    def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
-        """``seen`` at points w, for many rows."""
-        return lambda x: self.seen(x, w, gradients=gradients)
+    def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:  # noqa: ARG002
+        """Values alone: codes have no gradients."""
 
-    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:  # noqa: ARG002
-        """What a record x adds to the values at w: k(x, w), (n, m); zero for a record with a code of -1."""
-        out = np.ones((len(x), len(w)))
-        for j, table in enumerate(self.tables):
-            padded = np.vstack([table, np.zeros(len(table))])  # a code of -1 finds the row of zeros
-            out *= padded[:, w[:, j]][x[:, j]]
-        return out
+        def seen(x: np.ndarray) -> np.ndarray:
+            out = np.ones((len(x), len(w)))
+            for j, table in enumerate(self.tables):
+                padded = np.vstack([table, np.zeros(len(table))])  # a code of -1 finds the row of zeros
+                out *= padded[:, w[:, j]][x[:, j]]
+            return out
 
-
-def _check_table(bins: Bins, table: np.ndarray) -> None:
-    if table.shape != (bins.size, bins.size) or not np.isfinite(table).all():
-        raise ValueError("a kernel's table has a finite entry for each pair of bins")
-    if not (np.array_equal(table, table.T) and np.all(np.diag(table) == 1) and table.min() >= 0):
-        raise ValueError("a kernel's table is symmetric, with unit diagonal and no negative entry")
+        return seen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -217,13 +223,13 @@ class GaussianKernel(OfBins):
         return points
 
     def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
-        """``seen`` at points w, for many rows: each row's numbers follow from its own codes alone."""
+        """A Gaussian is a product over blocks: of each block what its bins add is looked up."""
         places, far, at = [], [], 0
         for block in self.blocks:
             places.append(np.vstack([block.table, np.zeros(block.width)]))  # a code of -1 finds the row of zeros
             far.append(_apart(places[-1], w[:, at : at + block.width]))
             at += block.width
-        near = [[np.exp(f * (-0.5 / s**2)) for f in far] for s in self.scales]  # a Gaussian is a product over blocks
+        near = [[np.exp(f * (-0.5 / s**2)) for f in far] for s in self.scales]
 
         def seen(x: np.ndarray) -> np.ndarray:
             each = [tables[0][x[:, 0]] for tables in near]
@@ -239,10 +245,6 @@ class GaussianKernel(OfBins):
             return np.concatenate([value[:, :, None], shifted], axis=2).reshape(len(x), -1)
 
         return seen
-
-    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """What records of codes x (n, columns) add at w, (n, m * each): k(x, w), then gradients in ``unit``s."""
-        return self.observed(w, gradients=gradients)(x)
 
     def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
         """Covariance of the path's numbers at points x with those at w, in the order of ``seen``."""

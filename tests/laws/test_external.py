@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from synth.mechanisms import external
+from synth.mechanisms import counts, external
 from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.renyi import calibrate_rho
@@ -67,7 +67,7 @@ def test_the_noise_spends_what_is_charged(released):
 @pytest.mark.parametrize("relation", list(Relation))
 def test_events_charge_rho_and_refuse_too_few_contributions(relation):
     adjacency = Adjacency(relation=relation, unit="person", max_rows=3)
-    k = external.contributions(adjacency)
+    k = counts.changed(adjacency)
     assert k == (6 if relation is Relation.REPLACE_ONE else 3)
     rho = calibrate_rho(1.0, 1e-5)
     events = external.events(asked("aim", rho, contributions=k), adjacency)

@@ -113,7 +113,7 @@ def forest(table) -> Forest:
 
 def start() -> tuple[np.ndarray, ...]:
     """Weights at which a descent begins, from a public seed."""
-    made = networks.network("critic", DESCENT.sizes, hidden=4)
+    made = networks.critic(DESCENT.sizes, hidden=4)
     networks.start(made, rng=np.random.default_rng(0))
     return networks.arrays(made)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.core.density import Counted, Density, fit_density
-from synth.generators.core.prior_variance import TINY, Known, variances
-from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
+from synth.generators.core.prior_variance import TINY, variances
+from synth.questions import Bins, CountsRelease, Marginal, PublicCounts
 from synth.questions.tables import MarginalsRelease
 from synth.schema.table import Column
 
@@ -77,8 +77,9 @@ def project(counts: np.ndarray, *, total: float) -> np.ndarray:
     ordered = np.sort(counts)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
     last = np.flatnonzero(ordered > excess)
-    shift = excess[last[-1]] if len(last) else 0.0
-    return _scaled(np.maximum(counts - shift, 0.0), total)
+    mass = np.maximum(counts - (excess[last[-1]] if len(last) else 0.0), 0.0)
+    whole = mass.sum()
+    return mass * (total / whole) if whole > 0 else np.full(len(mass), total / len(mass))
 
 
 def shrink(counts: np.ndarray, *, total: float, sigma: float) -> np.ndarray:
@@ -100,12 +101,6 @@ def shrink(counts: np.ndarray, *, total: float, sigma: float) -> np.ndarray:
         joint /= joint.sum(1, keepdims=True)
         prior = joint.mean(0)
     return project(np.where(counts > CLEAR * sigma, counts, joint @ grid), total=total)
-
-
-def _scaled(mass: np.ndarray, total: float) -> np.ndarray:
-    """Counts rescaled to the sum; even where all are zero."""
-    whole = mass.sum()
-    return mass * (total / whole) if whole > 0 else np.full(len(mass), total / len(mass))
 
 
 def nearest(values: np.ndarray, sums: np.ndarray) -> np.ndarray:
@@ -226,7 +221,11 @@ def estimate_columns(releases: Sequence[Any], setting: Setting) -> OneWays:
 def count_leaves(releases: Sequence[Any], setting: Setting) -> OneWays:
     """As ``estimate_columns``, each leaf by itself."""
     total = _total([r for r in releases if r.question.purpose in (ONEWAY, AGAIN)], setting)
-    result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
+    start, all_of = np.zeros(1, dtype=np.int64), np.array([total])  # what is known before anything is asked
+    result = {
+        n: Histogram(column=n, cells=c.cells, starts=start, mass=all_of, sigma=1.0)
+        for n, c in setting.schema.measured().items()
+    }
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
     blocks: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
@@ -237,7 +236,8 @@ def count_leaves(releases: Sequence[Any], setting: Setting) -> OneWays:
                 flat[name] = marginal, counts
                 result[name] = _first(marginal, counts, total, setting.schema.columns[name])
             elif release.question.purpose.startswith(CUT):
-                result[name] = _refine(result[name], marginal, counts, level=_level(release.question))
+                level = int(release.question.purpose.removeprefix(CUT))
+                result[name] = _refine(result[name], marginal, counts, level=level)
             elif release.question.purpose == AGAIN:
                 if np.array_equal(flat[name][0].bins[0].starts, marginal.bins[0].starts):
                     flat[name] = _pooled(*flat[name], marginal, counts)
@@ -285,10 +285,6 @@ def smoothed(histogram: Histogram, column: Column, total: float) -> Histogram:
     return replace(histogram, mass=mass * (total / max(mass.sum(), 1e-9)), counts=None, density=density)
 
 
-def _level(question: Counts) -> int:
-    return int(question.purpose.removeprefix(CUT))
-
-
 def _total(whole: Sequence[CountsRelease], setting: Setting) -> float:
     """The row count: public, or the precision-weighted mean of the noisy sums of all counts of whole columns."""
     if setting.public_rows is not None:
@@ -297,12 +293,6 @@ def _total(whole: Sequence[CountsRelease], setting: Setting) -> float:
     sums = np.array([float(v.sum()) for _, v in answers])
     precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
     return max(float(sums @ precision / precision.sum()), 1.0)
-
-
-def _blank(name: str, column: Column, total: float) -> Histogram:
-    """What is known of a column before anything is asked."""
-    start = np.zeros(1, dtype=np.int64)
-    return Histogram(column=name, cells=column.cells, starts=start, mass=np.array([total]), sigma=1.0)
 
 
 def _first(marginal: Marginal, counts: np.ndarray, total: float, column: Column) -> Histogram:
@@ -435,7 +425,11 @@ def with_public(columns: OneWays, publics: Sequence[PublicCounts]) -> OneWays:
             for m, values in public.items()
             if not set(m.columns) & set(public.missing) and len(out[m.columns[0]].mass) == m.cells > 1
         }
-        known = [_beside(out[n], values, total) for n, values in said.items()]
+        known = []
+        for name, values in said.items():  # the counts, what a public table makes of them, their noise's variance
+            h = out[name]
+            target = (values + SPREAD * h.widths / h.cells) / (values.sum() + SPREAD) * total
+            known.append((h.mass if h.counts is None else h.counts, target, h.sigma**2))
         spread = variances(known, least=total / public.num_rows) if known else []
         for name, (counts, target, noise), variance in zip(said, known, spread, strict=True):
             way = noise / (noise + variance)
@@ -443,12 +437,6 @@ def with_public(columns: OneWays, publics: Sequence[PublicCounts]) -> OneWays:
             sigma = out[name].sigma * float(np.mean(1 - way)) ** 0.5
             out[name] = replace(out[name], mass=mass, counts=None, sigma=sigma)
     return replace(columns, histograms=out)
-
-
-def _beside(histogram: Histogram, public: np.ndarray, total: float) -> Known:
-    """A column's counts, what a public table makes of them, and the variance of their noise."""
-    target = (public + SPREAD * histogram.widths / histogram.cells) / (public.sum() + SPREAD) * total
-    return histogram.mass if histogram.counts is None else histogram.counts, target, histogram.sigma**2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -487,17 +475,13 @@ def _sharpened(histogram: Histogram, margins: Sequence[Margin], total: float) ->
     if not steps:
         return histogram
     value = project(estimate, total=total)
-    for parent, estimate, variance in reversed(steps[1:]):
-        value = _share_out(value, parent, _shifted(value, parent, estimate, variance), np.ones(len(parent)))
+    for parent, estimate, variance in reversed(steps[1:]):  # parts move in proportion to their variance
+        gap = value - np.bincount(parent, weights=estimate)
+        noise = np.bincount(parent, weights=variance)
+        parts = np.maximum(estimate + (gap / np.maximum(noise, 1e-12))[parent] * variance, 0.0)
+        value = _share_out(value, parent, parts, np.ones(len(parent)))
     value = _share_out(value, steps[0][0], histogram.mass, histogram.widths)
     return replace(histogram, mass=value)
-
-
-def _shifted(value: np.ndarray, parent: np.ndarray, estimate: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Parts moved, in proportion to their variance, to sum to ``value``; negative ones set to zero."""
-    gap = value - np.bincount(parent, weights=estimate)
-    noise = np.bincount(parent, weights=variance)
-    return np.maximum(estimate + (gap / np.maximum(noise, 1e-12))[parent] * variance, 0.0)
 
 
 def _share_out(value: np.ndarray, parent: np.ndarray, parts: np.ndarray, spare: np.ndarray) -> np.ndarray:
@@ -521,12 +505,10 @@ def _margins(answers: Sequence[Answer]) -> dict[str, list[Margin]]:
                 slots[id(bins)] = slot
             slot[1].append(counts)
             slot[2].append(1 / (marginal.sigma**2 * (marginal.cells / bins.size)))
-    return {n: [_mean(*slot) for slot in slots.values()] for n, slots in seen.items()}
-
-
-def _mean(groups: np.ndarray, counts: list[np.ndarray], precision: list[float]) -> Margin:
-    whole = sum(precision)
-    return Margin(groups=groups, counts=np.array(precision) @ np.stack(counts) / whole, variance=1 / whole)
+    return {
+        n: [Margin(groups=g, counts=np.array(p) @ np.stack(c) / sum(p), variance=1 / sum(p)) for g, c, p in of.values()]
+        for n, of in seen.items()
+    }
 
 
 EVEN_LEAVES = 256  # most leaves of a number
@@ -539,21 +521,17 @@ def even_histogram(name: str, column: Column, total: float) -> Histogram:
 
     Privacy: public only.
     """
-    if not column.is_numeric:
-        starts = np.arange(column.cells)
-        return _histogram(name, column, starts, np.ones(len(starts)), total)
-    parts = np.unique(np.arange(EVEN_LEAVES) * column.size // EVEN_LEAVES)
-    others = np.arange(column.size, column.cells)
-    weights = np.append(np.diff(np.append(parts, column.size)), np.full(len(others), 1 / max(len(others), 1)))
-    weights[len(parts) :] *= column.size / len(parts)
-    return _histogram(name, column, np.append(parts, others), weights, total)
+    starts, weights = np.arange(column.cells), np.ones(column.cells)
+    if column.is_numeric:
+        parts = np.unique(np.arange(EVEN_LEAVES) * column.size // EVEN_LEAVES)
+        others = np.arange(column.size, column.cells)
+        weights = np.append(np.diff(np.append(parts, column.size)), np.full(len(others), 1 / max(len(others), 1)))
+        weights[len(parts) :] *= column.size / len(parts)
+        starts = np.append(parts, others)
+    mass = total * weights / weights.sum()
+    return Histogram(column=name, cells=column.cells, starts=starts.astype(np.int64), mass=mass, sigma=inf)
 
 
 def is_even(histogram: Histogram) -> bool:
     """Whether a histogram was made here."""
     return histogram.sigma == inf
-
-
-def _histogram(name: str, column: Column, starts: np.ndarray, weights: np.ndarray, total: float) -> Histogram:
-    mass = total * weights / weights.sum()
-    return Histogram(column=name, cells=column.cells, starts=starts.astype(np.int64), mass=mass, sigma=inf)

@@ -10,7 +10,7 @@ Privacy: released answers and public facts only.
 TopDown does, Abowd et al., arXiv 2204.08986.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil, floor, log, log2, log10
 from typing import Any
@@ -67,17 +67,6 @@ def counted_levels(levels: Levels) -> list[np.ndarray]:
             out.append(np.unique(level, return_inverse=True)[1].reshape(-1))
             below = size
     return out
-
-
-def area_question(setting: Setting, shares: Mapping[str, float]) -> Counts | None:
-    """Every level that is counted by itself; ``shares``: of the budget, for each level of a column."""
-    marginals = [
-        Marginal(bins=(_bins(name, level),), sigma=setting.sigma(shares[name]))
-        for name, levels in area_levels(setting.schema).items()
-        if name in shares
-        for level in counted_levels(levels)
-    ]
-    return Counts(purpose=AREAS, marginals=tuple(marginals)) if marginals else None
 
 
 def area_releases(releases: Sequence[Any]) -> list[CountsRelease]:
@@ -138,10 +127,6 @@ def _coarser(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
         out = after[out]
     _, first, inverse = np.unique(out, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.reshape(-1)]
-
-
-def _bins(column: str, groups: np.ndarray) -> Bins:
-    return Bins(column=column, cells=len(groups), starts=np.arange(len(groups)), groups=groups)
 
 
 STRICT = 2.0  # times what noise alone makes: so far a margin must be from what the leaves expect to be heard
@@ -231,13 +216,8 @@ def _days(column: Column) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
 
 HEAPING_SHARE = 0.1  # of the column's one-way share
 ZONES = 4  # parts of a range, of about equal mass, in which round numbers are counted apart
-HEAP_STEPS = (
-    1.0,
-    0.5,
-    0.1,
-    0.05,
-    0.01,
-)  # of a zone's greatest power of ten: numbers are as round as the first that fits
+# of a zone's greatest power of ten: numbers are as round as the first that fits
+HEAP_STEPS = (1.0, 0.5, 0.1, 0.05, 0.01)
 DOUBT = 2.0  # noise deviations from which on a kind of round numbers is heard
 FEWEST_NUMBERS = 1000  # numbers that a range must have
 
@@ -336,75 +316,69 @@ def ask_columns(ask: Ask, setting: Setting, *, share: float, whole: bool = False
     nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again. Of a wide range of
     dates weekdays and months are counted too.
     """
-    columns = _varying(setting)
+    columns = varying(setting.schema)
     shares = _shares(columns, setting, share)
     levels = {
         n: shares[n] / (1 + len(counted_levels(up))) for n, up in area_levels(setting.schema).items() if n in shares
     }
     shares |= levels
-    dates = [n for n, c in columns.items() if is_tree(c) and has_calendar(c)]
-    parts = {n: shares[n] * CALENDAR_SHARE for n in dates}
-    rounds = [n for n, c in columns.items() if is_tree(c) and has_heaping(c)]
-    parts |= {n: shares[n] * HEAPING_SHARE for n in rounds}
-    shares |= {n: shares[n] - p for n, p in parts.items()}
-    numbers = {n: shares[n] * BLOCK for n, c in columns.items() if c.is_numeric and c.size > GRID}
-    shares |= {n: shares[n] - p for n, p in numbers.items()}
-    first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
-    releases = [ask(Counts(purpose=ONEWAY, marginals=first))]
-    if (above := area_question(setting, levels)) is not None:
-        releases.append(ask(above))
+    further: dict[str, dict[str, float]] = {}  # by purpose what else is asked of a column, and its share
+    for purpose, (part, there, _) in GROUPINGS.items():
+        further[purpose] = {n: shares[n] * part for n, c in columns.items() if there(c)}
+        shares |= {n: shares[n] - own for n, own in further[purpose].items()}
     trees = {n: c for n, c in columns.items() if is_tree(c)}
+    first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if n in trees else 1.0))) for n, c in columns.items())
+    releases = [ask(Counts(purpose=ONEWAY, marginals=first))]
+    above = [(n, level) for n, up in area_levels(setting.schema).items() if n in levels for level in counted_levels(up)]
+    areas = (Bins(column=n, cells=len(level), starts=np.arange(len(level)), groups=level) for n, level in above)
+    releases += _asked(ask, AREAS, [Marginal(bins=(b,), sigma=setting.sigma(levels[b.column])) for b in areas])
     level = 2
     while trees:
         estimates = count_leaves(releases, setting).histograms
         asked = {n: _cut(estimates[n], c, setting, shares[n], level) for n, c in trees.items()}
         trees = {n: c for n, c in trees.items() if asked[n] is not None}
-        if trees:
-            marginals = tuple(m for m in asked.values() if m is not None)
-            releases.append(ask(Counts(purpose=cut_purpose(level), marginals=marginals)))
+        releases += _asked(ask, cut_purpose(level), [m for m in asked.values() if m is not None])
         level += 1
-    estimates = count_leaves(releases, setting).histograms
-    together = [_blocks(estimates[n], columns[n], setting.sigma(p)) for n, p in numbers.items()]
-    if light := tuple(m for m in together if m is not None):
-        releases.append(ask(Counts(purpose=BLOCKS, marginals=light)))
-    if dates:
-        asked_days = [m for n in dates for m in calendar_questions(n, columns[n], setting, share=parts[n])]
-        releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
-    if rounds:
-        estimates = count_leaves(releases, setting).histograms
-        released = [heaping_question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
-        if retained := tuple(m for m in released if m is not None):
-            releases.append(ask(Counts(purpose=HEAPING, marginals=retained)))
+    for purpose in reversed(GROUPINGS):
+        estimates = count_leaves(releases, setting).histograms if further[purpose] else {}
+        own = (GROUPINGS[purpose][2](estimates[n], columns[n], setting, part) for n, part in further[purpose].items())
+        releases += _asked(ask, purpose, [m for some in own for m in some])
     if whole:
         left = share - spent_share(releases, setting)
         releases += ask_again(ask, setting, releases, left) if left >= 1e-3 * share else []
     return releases
 
 
+def _asked(ask: Ask, purpose: str, marginals: Sequence[Marginal | None]) -> list[CountsRelease]:
+    """The answer about those that there are, if any."""
+    some = tuple(m for m in marginals if m is not None)
+    return [ask(Counts(purpose=purpose, marginals=some))] if some else []
+
+
 def ask_flat_again(ask: Ask, setting: Setting, *, share: float) -> list[CountsRelease]:
     """Columns that are counted position by position, counted again: trees, whose first levels find where to look, are
     served better by tables. ``share``: of the budget, for all columns together; trees leave theirs."""
-    columns = _varying(setting)
+    columns = varying(setting.schema)
     shares = _shares(columns, setting, share)
-    flat = tuple(_first(n, c, setting.sigma(shares[n])) for n, c in columns.items() if not is_tree(c))
-    return [ask(Counts(purpose=AGAIN, marginals=flat))] if flat else []
+    flat = [_first(n, c, setting.sigma(shares[n])) for n, c in columns.items() if not is_tree(c)]
+    return _asked(ask, AGAIN, flat)
 
 
-def _varying(setting: Setting) -> dict[str, Column]:
+def varying(schema: Schema) -> dict[str, Column]:
     """The columns that have more than one position; the first where none has."""
-    columns = setting.schema.measured()
+    columns = schema.measured()
     return {n: c for n, c in columns.items() if c.cells > 1} or dict(list(columns.items())[:1])
 
 
 def spent_share(releases: Sequence[Any], setting: Setting) -> float:
     """Share of mu**2 that has been spent."""
-    return sum(_price(r.question, setting) for r in releases if not isinstance(r, PublicCounts))
-
-
-def _price(question: Counts | Search, setting: Setting) -> float:
-    if isinstance(question, Search):
-        return question.picks * (setting.pick / (question.scale * setting.mu)) ** 2
-    return sum(setting.share(m.sigma) for m in question.marginals)
+    asked = [r.question for r in releases if not isinstance(r, PublicCounts)]
+    return sum(
+        q.picks * (setting.pick / (q.scale * setting.mu)) ** 2
+        if isinstance(q, Search)
+        else sum(setting.share(m.sigma) for m in q.marginals)
+        for q in asked
+    )
 
 
 def ask_again(
@@ -423,12 +397,12 @@ def ask_again(
         for h in results
         if parts.get(h.column, 0.0) > 0
     ]
-    return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))] if marginals else []
+    return _asked(ask, AGAIN, marginals)
 
 
 def shares_of_columns(setting: Setting, share: float) -> dict[str, float]:
     """Each column's part of ``share`` of the budget."""
-    return _shares(_varying(setting), setting, share)
+    return _shares(varying(setting.schema), setting, share)
 
 
 def _shares(columns: dict[str, Column], setting: Setting, share: float) -> dict[str, float]:
@@ -437,11 +411,6 @@ def _shares(columns: dict[str, Column], setting: Setting, share: float) -> dict[
     weight = {n: (TREE_CELLS if is_tree(c) else c.cells) ** (2 / 3) for n, c in columns.items()}
     weight |= {n: weight[n] * AREA_WEIGHT for n in area_levels(setting.schema) if n in weight}
     return {n: share * w / sum(weight.values()) for n, w in weight.items()}
-
-
-def _deeper(size: int) -> int:
-    """Levels after the second that a range of this many positions is given budget for."""
-    return max(ceil(log(max(size / GRID**2, 1.0)) / log(LIMIT / 256)), 0)
 
 
 def _first(name: str, column: Column, sigma: float) -> Marginal:
@@ -471,7 +440,7 @@ def grid(column: Column) -> np.ndarray:
 
 def _cut(histogram: Histogram, column: Column, setting: Setting, share: float, level: int) -> Marginal | None:
     """The tree's next level: heavy leaves in parts; None when there is nothing to cut."""
-    deeper = _deeper(column.size)
+    deeper = max(ceil(log(max(column.size / GRID**2, 1.0)) / log(LIMIT / 256)), 0)  # levels after the second
     if level > 2 + deeper:
         return None
     widths = histogram.widths
@@ -479,15 +448,19 @@ def _cut(histogram: Histogram, column: Column, setting: Setting, share: float, l
     if len(heavy) == 0:
         return None
     parts = GRID if level == 2 else max(LIMIT // len(heavy), GRID)
-    inner = _divide(histogram.starts[heavy], widths[heavy], parts)
+    counts = np.minimum(widths[heavy], parts)  # nearly equal parts of each; integers, exact to 2**53
+    step, more = np.divmod(widths[heavy], counts)
+    which = np.repeat(np.arange(len(heavy)), counts)
+    part = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    inner = histogram.starts[heavy][which] + part * step[which] + np.minimum(part, more[which])
     after = histogram.starts[heavy] + widths[heavy]
     gaps = np.setdiff1d(np.append(0, after[after < histogram.cells]), histogram.starts[heavy])
     starts = np.concatenate([inner, gaps])
     groups = np.concatenate([np.arange(len(inner)), np.full(len(gaps), -1)])
     order = np.argsort(starts)
     bins = Bins(column=histogram.column, cells=histogram.cells, starts=starts[order], groups=groups[order])
-    part = SECOND if level == 2 else (1 - FIRST - SECOND) / deeper
-    return Marginal(bins=(bins,), sigma=setting.sigma(share * part))
+    share *= SECOND if level == 2 else (1 - FIRST - SECOND) / deeper
+    return Marginal(bins=(bins,), sigma=setting.sigma(share))
 
 
 def _blocks(histogram: Histogram, column: Column, sigma: float) -> Marginal | None:
@@ -510,10 +483,21 @@ def _blocks(histogram: Histogram, column: Column, sigma: float) -> Marginal | No
     )
 
 
-def _divide(starts: np.ndarray, widths: np.ndarray, parts: int) -> np.ndarray:
-    """First positions of at most ``parts`` nearly equal parts of each interval; integers, exact to 2**53."""
-    counts = np.minimum(widths, parts)
-    step, more = np.divmod(widths, counts)
-    which = np.repeat(np.arange(len(starts)), counts)
-    part = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return starts[which] + part * step[which] + np.minimum(part, more[which])
+# By purpose what is asked beside the levels of a tree: the part of a column's share, of which columns, and the counts
+GROUPINGS: dict[str, tuple[float, Callable[[Column], bool], Callable[..., Sequence[Marginal | None]]]] = {
+    HEAPING: (
+        HEAPING_SHARE,
+        lambda c: is_tree(c) and has_heaping(c),
+        lambda h, c, setting, share: [heaping_question(h, c, setting, share=share)],
+    ),
+    CALENDAR: (
+        CALENDAR_SHARE,
+        lambda c: is_tree(c) and has_calendar(c),
+        lambda h, c, setting, share: calendar_questions(h.column, c, setting, share=share),
+    ),
+    BLOCKS: (
+        BLOCK,
+        lambda c: c.is_numeric and c.size > GRID,
+        lambda h, c, setting, share: [_blocks(h, c, setting.sigma(share))],
+    ),
+}

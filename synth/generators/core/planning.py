@@ -368,7 +368,12 @@ def _groupings(columns: OneWays, names: Sequence[str], noise: float, plan: PairP
 def _hiding(asked: CountsRelease, columns: OneWays, plan: PairPlan) -> Sequence[Pair]:
     """The pairs that hide most; none if it hides evenly, single values everywhere, or nothing but noise."""
     pairs = [m.columns for m in asked.question.marginals]
-    scores = np.array([dependence_of(m, v, columns.total) * merged_share(m, columns) for m, v in asked.items()])
+    scores = np.zeros(len(pairs))
+    for i, (marginal, values) in enumerate(asked.items()):  # total variation to independence beyond what noise makes
+        table = values / columns.total
+        alone = np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1e-9)
+        noise = marginal.sigma / columns.total * np.sqrt(2 / np.pi) * table.size
+        scores[i] = float(0.5 * (np.abs(table - alone).sum() - noise)) * merged_share(marginal, columns)
     best = np.argsort(-scores)[: plan.chosen]
     if scores[best].sum() < plan.worth * np.maximum(scores, 0).sum():
         return []
@@ -401,14 +406,6 @@ def asked_again(question: Counts, setting: Setting, share: float) -> Counts:
 def noisier(question: Counts, factor: float) -> Counts:
     """The same tables with so many times the noise."""
     return replace(question, marginals=tuple(replace(m, sigma=m.sigma * factor) for m in question.marginals))
-
-
-def dependence_of(marginal: Marginal, values: np.ndarray, total: float) -> float:
-    """Total variation between a noisy table and the product of its margins, beyond what noise alone makes."""
-    table = values / total
-    alone = np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1e-9)
-    noise = marginal.sigma / total * np.sqrt(2 / np.pi) * table.size
-    return float(0.5 * (np.abs(table - alone).sum() - noise))
 
 
 def denoised_dependence(values: np.ndarray) -> float:

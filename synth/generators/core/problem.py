@@ -288,7 +288,11 @@ def misfit(problem: Problem, weights: np.ndarray, probs: np.ndarray) -> dict[str
     np.add.at(views, problem.member[1], probs.T[problem.member[0]])
     sums = {True: [0.0, 0], False: [0.0, 0]}
     for block in problem.blocks:
-        sides = [_side(index, plain, problem.joint, views) for index in (block.rows, block.cols)]
+        sides = []
+        for index in (block.rows, block.cols):
+            left, right = problem.joint[:, np.maximum(index - plain, 0)] if problem.joint.size else (index, index)
+            alone = (index < plain)[:, None]
+            sides.append(np.where(alone, views[np.minimum(index, plain - 1)], views[left] * views[right]))
         error = (sides[0] * weights) @ sides[1].T - block.y
         pair = bool(max(block.rows.max(), block.cols.max()) < plain)
         sums[pair][0] += float((block.precision * error**2).sum())
@@ -300,15 +304,6 @@ def misfit(problem: Problem, weights: np.ndarray, probs: np.ndarray) -> dict[str
         "ratio": round(loss / max(cells, 1), 4),
         "pairs": round(sums[True][0] / max(sums[True][1], 1), 4),
     }
-
-
-def _side(index: np.ndarray, plain: int, joint: np.ndarray, views: np.ndarray) -> np.ndarray:
-    alone = index < plain
-    out = np.empty((len(index), views.shape[1]))
-    out[alone] = views[index[alone]]
-    left, right = joint[:, index[~alone] - plain]
-    out[~alone] = views[left] * views[right]
-    return out
 
 
 def misfit_in_words(estimates: Mapping[str, float] | None) -> str | None:

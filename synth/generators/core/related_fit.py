@@ -100,36 +100,28 @@ def told_by_components(
     """
     parts: list[torch.Tensor] = []
     for table, level in levels.items():
-        member = _members(columns[table], level.probs)
+        sizes = torch.tensor([s.stop - s.start for s in columns[table].slices.values()])
+        column = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+        member = torch.nn.functional.one_hot(column, len(sizes)).to(level.probs)  # which bins are a column's, (G, J)
         own = (level.weights @ _apart(level.probs, middle[table])) @ member
         if isinstance(level, closed_form.Below):
             mass = level.mass.sum(1)
             above = (mass @ _apart(level.direct, middle[table])) @ member
             lean = level.lean @ (member / member.sum(0))
             own = (1 - lean) * own + lean * above
-            parts.append(_of_components(level, mass))
+            least = (
+                closed_form.LEAST_WEIGHT
+            )  # of a parent's component on its children's, place by place, in equal parts
+            mean, states = (level.weights / mass.sum().clamp_min(least)).clamp_min(least).log(), level.states
+            parts.append((_apart(torch.stack(states), mean).sum(2) @ mass) / len(states))
         parts.append(own)
     released = torch.cat(parts).clamp_min(0)
     return (half * torch.log1p(released / half)).sum()
 
 
-def _members(columns: closed_form.Columns, like: torch.Tensor) -> torch.Tensor:
-    """Which bins are a column's, (G, J)."""
-    sizes = [s.stop - s.start for s in columns.slices.values()]
-    column = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
-    return torch.nn.functional.one_hot(column, len(sizes)).to(like)
-
-
 def _apart(probs: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
     """How far each component's bins are from those of all rows, (C, G), in nats."""
     return probs * (probs.clamp_min(closed_form.LEAST_WEIGHT).log() - base)
-
-
-def _of_components(level: closed_form.Below, mass: torch.Tensor) -> torch.Tensor:
-    """What a parent's component tells of its children's, for each place, in equal parts, (K,)."""
-    mean = (level.weights / mass.sum().clamp_min(closed_form.LEAST_WEIGHT)).clamp_min(closed_form.LEAST_WEIGHT).log()
-    states = torch.stack(level.states)
-    return (_apart(states, mean).sum(2) @ mass) / len(states)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +182,7 @@ def root_last(
     own = [b for b in measured if b.table == root and b.view in ("rows", "one-way")]
     cells = sum(b.cells for b in own)
     variable = given.columns.requires_grad_()
-    mover = Adam(variable)
+    mover = Adam([variable])
     for step in range(LAST_STEPS):
         level = closed_form.of_root(given, columns)
         loss = torch.stack(
@@ -201,9 +193,7 @@ def root_last(
         ).sum()
         if float(loss.detach()) <= MET * cells:
             break
-        (gradient,) = torch.autograd.grad(loss, [variable])
-        with torch.no_grad():
-            mover.move(gradient, step=step + 1, rate=LAST_RATE * (1 - step / LAST_STEPS))
+        mover.move(torch.autograd.grad(loss, [variable]), rate=LAST_RATE * (1 - step / LAST_STEPS))
     variable.requires_grad_(False)
 
 
@@ -354,8 +344,9 @@ class TreeFit:
                 later = real(state + 0.1 * rng.standard_normal(shape))
             if key.order is not None and key.most_children > 1:
                 last = real(state + 0.1 * rng.standard_normal(state.shape))
-            even = np.zeros(len(self.columns[table].slices))
-            long = is_long(key)
+            even, more = np.zeros(len(self.columns[table].slices)), {}
+            if is_long(key):
+                more = {"keep": real(np.zeros(parents)), "again": real(even), "lasting": real(even + SELDOM)}
             out[table] = closed_form.Logits(
                 columns=scattered(many),
                 state=real(state),
@@ -363,10 +354,8 @@ class TreeFit:
                 last=last,
                 direct=scattered(parents),
                 lean=real(even),
-                shared=real(even + SELDOM if long else even - SELDOM),
-                keep=real(np.zeros(parents)) if long else None,
-                again=real(even) if long else None,
-                lasting=real(even + SELDOM) if long else None,
+                shared=real(even + SELDOM if more else even - SELDOM),
+                **more,
             )
         return out
 
@@ -408,7 +397,7 @@ class TreeFit:
         middle = {t: self.real(self.centre(t)) for t in logits}
         uneven = Roughness.of(schema, self.known, columns, self.device)
         variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
-        adam = [Adam(v) for v in variables]
+        adam = Adam(variables)
         cells = torch.tensor([b.cells for b in measured], device=self.device)
         few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=self.device)
         softened = [b.softened(options.chance / max(total, 1.0)) for b in measured]
@@ -425,9 +414,7 @@ class TreeFit:
             if step % CHECK == 0:
                 progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
             rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
-            with torch.no_grad():
-                for mover, gradient in zip(adam, gradients, strict=True):
-                    mover.move(gradient, step=step + 1, rate=rate)
+            adam.move(gradients, rate=rate)
         for variable in variables:
             variable.requires_grad_(False)
         root_last(schema.root, columns[schema.root], logits[schema.root], measured)

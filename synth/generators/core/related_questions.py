@@ -43,14 +43,14 @@ class Evidence:
         return self.excess - self.unsure > self.least
 
 
-def clearness(tables: int, total: float, setting: Setting) -> float:
-    """How clear relations are where all of the budget goes to so many tables; below 1 noise may hide some."""
-    return float(FAINT * total / (setting.sigma(1.0) * np.sqrt(tables)))
+def numbers_of(schema: Dataset) -> set[tuple[str, str]]:
+    """(table, column) of all numbers of children."""
+    return {(k.parent, number_of(k.child)) for k in schema.keys}
 
 
 def family_of(schema: Dataset, table: str, view: str, columns: Sequence[str]) -> Family:
     """The family of a table: with a number of rows, of one column in two rows, of two tables, or of one."""
-    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    numbers = numbers_of(schema)
     first, second = (placed(c)[:2] for c in columns)
     if first in numbers or second in numbers:
         return table, view, "number"
@@ -98,27 +98,17 @@ def seen_questions(
     for question in questions:
         marginals = []
         for marginal in question.marginals:
-            certain = question.view == "rows" and workload.holds(names_in_uses(marginal.columns))
-            worth = 1.0 if certain else _worth(question, marginal.columns, schema, result)
+            names = tuple(".".join(placed(c)[:2]) for c in marginal.columns)  # as uses name them
+            worth = 1.0  # the part of its budget that a table needs at least
+            if len(names) > 1 and not (question.view == "rows" and workload.holds(names)):
+                said = result[family_of(schema, question.table, question.view, marginal.columns)]
+                worth = PLENTY / said.excess if said.seen else 0.0
             if worth > 0:
                 part = min(1.0, max(clear, worth))
                 marginals.append(replace(marginal, sigma=marginal.sigma / np.sqrt(part)))
         if marginals:
             out.append(replace(question, marginals=tuple(marginals)))
     return out
-
-
-def names_in_uses(columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a table as uses name them, TABLE.COLUMN."""
-    return tuple(".".join(placed(c)[:2]) for c in columns)
-
-
-def _worth(question: Linked, columns: Sequence[str], schema: Dataset, result: Mapping[Family, Evidence]) -> float:
-    """The part of its budget that a table needs at least; 0 where it says nothing."""
-    if len(columns) < 2:
-        return 1.0
-    released = result[family_of(schema, question.table, question.view, columns)]
-    return PLENTY / released.excess if released.seen else 0.0
 
 
 TABLES = "tables"
@@ -184,7 +174,10 @@ def ask_tree(
     result = related_tables.learn_tables([*releases, *publics], schema, setting, noise=noise, grain=plan.grain)
     asked = tree_questions(schema, wanted(schema, result, plan, setting.workload), setting, plan, share=left)
     publics += [related_tables.public_linked(p, q) for p in setting.priors for q in asked]
-    clear = clearness(many, result[schema.root].total, setting) if asked else 1.0
+    total = result[
+        schema.root
+    ].total  # below 1 noise may hide relations, where all of the budget goes to so many tables
+    clear = float(FAINT * total / (setting.sigma(1.0) * np.sqrt(many))) if asked else 1.0
     if clear < 1:
         first, then = with_part(asked, SCOUT), with_part(asked, 1 - SCOUT)
         scouted = [ask(q) for q in first]
@@ -234,7 +227,7 @@ def _lacking(
 ) -> dict[str, dict[str, float]]:
     """By table and column, the part of what is left with which it is counted again: that which a run for columns alone
     would have given it, and which it has not had."""
-    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    numbers = numbers_of(schema)
     had, lack = column_shares(releases, setting), {}
     for table, weight in _weights(schema, plan).items():
         own = replace(setting, schema=schema.as_asked(table), public_rows=None)
@@ -303,7 +296,7 @@ def wanted(
 
     ``workload``: what the tables are for; those that it names count more.
     """
-    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    numbers = numbers_of(schema)
     out: list[WantedTable] = []
     for table in schema.downwards:
         for view, weight, columns in _listed(schema, known_tables, plan, table):
@@ -351,7 +344,9 @@ def _listed(
         yield from (("last", plan.ends, (one,)) for one in own)
         yield from (("far", plan.far, pair) for pair in zip(own, other, strict=True) if not _of_time(key, pair[0][1]))
     if key.most_children > 1 and key.order is not None:
-        pairs = [p for p in product(own, other) if not is_long(key) or _stepped(key, p[0][1], p[1][1])]
+        gap = gap_of(str(key.order))  # of the times of long histories only the gaps are asked
+        plain = {c[1] for c in own if not is_long(key) or not _of_time(key, c[1]) or c[1] == gap}
+        pairs = [p for p in product(own, other) if {p[0][1], p[1][1]} <= plain]
         yield from (("steps", plan.steps, pair) for pair in pairs)
         yield from (
             ("steps", plan.steps_number, pair)
@@ -366,11 +361,6 @@ def _of_time(key: Key, column: str) -> bool:
     return column in (key.order, gap_of(str(key.order)), month_of(str(key.order)))
 
 
-def _stepped(key: Key, first: str, second: str) -> bool:
-    """Whether two columns of successive rows of a long history are asked: of times only the gaps."""
-    return all(not _of_time(key, c) or c == gap_of(str(key.order)) for c in (first, second))
-
-
 def tree_questions(
     schema: Dataset, asked: Sequence[WantedTable], setting: Setting, plan: TreePlan, *, share: float
 ) -> list[Linked]:
@@ -380,7 +370,8 @@ def tree_questions(
     cells = np.array([float(np.prod([b.size for b in w.bins])) for w in asked])
     weight = np.array([w.weight for w in asked]) * cells ** (2 / 3)
     root = np.array([w.table == schema.root for w in asked])
-    _at_least(weight, root & ~np.array([_about_number(schema, w) for w in asked]), root, plan.own)
+    about_number = [bool(numbers_of(schema) & {placed(b.column)[:2] for b in w.bins}) for w in asked]
+    _at_least(weight, root & ~np.array(about_number), root, plan.own)
     _at_least(weight, root, np.ones_like(root), plan.root)
     result: dict[tuple[str, View], list[Marginal]] = {}
     for one, own in zip(asked, share * weight / weight.sum(), strict=True):
@@ -398,12 +389,6 @@ def _at_least(weight: np.ndarray, some: np.ndarray, whole: np.ndarray, part: flo
     others = weight[whole & ~some].sum()
     if some.any() and others > 0:
         weight[some] *= max(1.0, others * part / (1 - part) / weight[some].sum())
-
-
-def _about_number(schema: Dataset, asked: WantedTable) -> bool:
-    """Whether a table has a number of children as a column."""
-    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
-    return any(placed(b.column)[:2] in numbers for b in asked.bins)
 
 
 def most_entries(schema: Dataset, table: str, view: View) -> int:

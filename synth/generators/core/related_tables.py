@@ -72,7 +72,8 @@ def one_ways(releases: Sequence[LinkedRelease | PublicLinked], table: str) -> li
     """The table's one-way answers, as those of a single table."""
     counted = (r for r in releases if isinstance(r, LinkedRelease))
     own = [r for r in counted if r.question.table == table and r.question.view == "rows"]
-    return [plain(r) for r in own if r.question.purpose.startswith(ONEWAY)]
+    ones = (r for r in own if r.question.purpose.startswith(ONEWAY))
+    return [CountsRelease(question=_single(r.question), values=r.values) for r in ones]
 
 
 def _public(releases: Sequence[LinkedRelease | PublicLinked], table: str) -> list[PublicCounts]:
@@ -90,11 +91,6 @@ def _public(releases: Sequence[LinkedRelease | PublicLinked], table: str) -> lis
         for r in own
         if r.question.purpose == PRIOR_LEAVES
     ]
-
-
-def plain(release: LinkedRelease) -> CountsRelease:
-    """An answer about one table's columns, as that of a single table."""
-    return CountsRelease(question=_single(release.question), values=release.values)
 
 
 def _single(question: Linked) -> Counts:
@@ -309,14 +305,12 @@ def pooled_views(releases: Sequence[LinkedRelease], purpose: str) -> list[Linked
     for release in releases:
         if release.question.purpose == purpose:
             views.setdefault((release.question.table, release.question.view), []).append(release)
-    return [*out, *(r[0] if len(r) == 1 else _averaged(r) for r in views.values())]
-
-
-def _averaged(releases: Sequence[LinkedRelease]) -> LinkedRelease:
-    """Answers about one view as one; tables on the same bins as their mean by precision."""
-    tables = averaged(NoisyTable(marginal=m, values=v) for r in releases for m, v in r.items()).values()
-    question = replace(releases[0].question, marginals=tuple(t.marginal for t in tables))
-    return LinkedRelease(question=question, values=tuple(t.values for t in tables))
+    for some in views.values():
+        tables = averaged(NoisyTable(marginal=m, values=v) for r in some for m, v in r.items()).values()
+        question = replace(some[0].question, marginals=tuple(t.marginal for t in tables))
+        mean = LinkedRelease(question=question, values=tuple(t.values for t in tables))
+        out.append(some[0] if len(some) == 1 else mean)
+    return out
 
 
 Place = tuple[str, str, tuple[str, ...]]  # of a table of two columns: whose rows, view, columns
@@ -360,13 +354,17 @@ def prior_weights(
     ``tables``, ``values``: as released. Targets that the answers do not bear out are left out.
     """
     out = []
+
+    def same(one: Marginal, other: Marginal) -> bool:
+        return all(np.array_equal(a.groups, b.groups) for a, b in zip(one.bins, other.bins, strict=True))
+
     for digest in dict.fromkeys(p.sha256 for p in publics):
         own = [p for p in publics if p.sha256 == digest and p.question.purpose != PRIOR_LEAVES]
         said: dict[Place, np.ndarray] = {}
         for public in own:
             for marginal, counts in public.items():
                 at = (public.question.table, public.question.view, marginal.columns)
-                if at in tables and _same(marginal, tables[at].marginal) and not set(at[2]) & set(public.missing):
+                if at in tables and same(marginal, tables[at].marginal) and not set(at[2]) & set(public.missing):
                     said[at] = _raked(counts, tables[at].alone)
         if not said:
             continue
@@ -375,17 +373,12 @@ def prior_weights(
             least=total / max(own[0].num_rows, 1),
             rivals=[tables[at].alone for at in said],
         )
-        result = {at: (said[at], variance) for at, variance in zip(said, spread, strict=True)}
-        out.append({at: v for at, v in result.items() if _weight(tables[at].marginal.sigma, v[1]) > WEAK})
+        priors = {
+            at: NoisyTable(marginal=tables[at].marginal, values=said[at], variance=variance)
+            for at, variance in zip(said, spread, strict=True)
+        }
+        out.append({at: (t.values, t.variance) for at, t in priors.items() if t.weight > WEAK})
     return out
-
-
-def _weight(sigma: float, variance: np.ndarray) -> float:
-    return float(np.mean(sigma**2 / (sigma**2 + variance)))
-
-
-def _same(one: Marginal, other: Marginal) -> bool:
-    return all(np.array_equal(a.groups, b.groups) for a, b in zip(one.bins, other.bins, strict=True))
 
 
 def _raked(public: np.ndarray, alone: np.ndarray) -> np.ndarray:
@@ -426,12 +419,9 @@ def shrunk(
     sure: dict[Place, Sure] = {}
     for at, one in tables.items():
         said = [t[at] for t in targets if at in t]
-        values[at], sure[at] = _posterior(one, values[at], said) if said else (one.drawn, _as_counted(one))
+        as_counted = one.drawn, Sure(part=1.0, cells=one.free)
+        values[at], sure[at] = _posterior(one, values[at], said) if said else as_counted
     return [_with(r, values) if r.question.purpose == purpose else r for r in releases], sure
-
-
-def _as_counted(one: Apart) -> Sure:
-    return Sure(part=1.0, cells=one.free)
 
 
 def _posterior(
@@ -511,7 +501,9 @@ class ByNumber:
         marginal, values = entry
         first = next(i for i, b in enumerate(marginal.bins) if b.column == released)
         by_number = _joined(values if first == 0 else values.T, marginal.bins[first].groups, groups)
-        many = _mean_cells(marginal.bins[1 - first])
+        bins = marginal.bins[1 - first]
+        middle = bins.starts + (bins.widths - 1) / 2
+        many = np.bincount(bins.groups, middle * bins.widths) / np.bincount(bins.groups, bins.widths)
         each = {"rows": many, "steps": many - 1, "siblings": many * (many - 1)}[view]
         own = each > 0
         weighed, rows = by_number[:, own].sum(1), by_number[:, own] @ each[own]
@@ -519,12 +511,6 @@ class ByNumber:
         unsure = UNSURE * marginal.sigma * np.sqrt(own.sum())
         rate = (rows + mean * unsure) / np.maximum(weighed + unsure, unsure / 2)
         return _Rates(values=np.clip(rate, each[own].min(), each[own].max()), mean=mean)
-
-
-def _mean_cells(bins: Bins) -> np.ndarray:
-    """The mean position of each bin."""
-    middle = bins.starts + (bins.widths - 1) / 2
-    return np.bincount(bins.groups, middle * bins.widths) / np.bincount(bins.groups, bins.widths)
 
 
 def _joined(values: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:

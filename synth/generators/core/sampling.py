@@ -30,7 +30,10 @@ def even_out(codes: np.ndarray, component: np.ndarray, expected: np.ndarray, *, 
     passes = min(SWEEPS, SWAP_WORK / max(len(codes) * columns**2, 1))
     if len(codes) < 2 or columns < 2 or size > MOST_GROUPS or passes < LEAST_PASS:
         return
-    error = (_pair_counts(codes, size) - expected).ravel()
+    counts = np.zeros(size * size)  # of all pairs of groups, both ways round
+    for groups in codes.T:
+        counts += np.bincount((groups[:, None] * size + codes).ravel(), minlength=size * size)
+    error = (counts.reshape(size, size) - expected).ravel()
     weight = (1 / np.sqrt(expected + 0.5)).ravel()
     batch = max(BATCH, len(codes) // 50)
     for sweep in range(int(np.ceil(passes))):
@@ -40,14 +43,6 @@ def even_out(codes: np.ndarray, component: np.ndarray, expected: np.ndarray, *, 
             for at in range(0, len(first), batch):
                 pair = first[at : at + batch], second[at : at + batch]
                 _swap(codes, column, pair, error, weight, size, rng)
-
-
-def _pair_counts(codes: np.ndarray, size: int) -> np.ndarray:
-    """Counts of all pairs of groups, (G, G), both ways round."""
-    counts = np.zeros(size * size)
-    for column in codes.T:
-        counts += np.bincount((column[:, None] * size + codes).ravel(), minlength=size * size)
-    return counts.reshape(size, size)
 
 
 def _proposals(values: np.ndarray, component: np.ndarray, part: float, rng: np.random.Generator):
@@ -416,20 +411,15 @@ def _draw(
     lowest = total[row, leaf] + (total[row, leaf + 1] - total[row, leaf]) * (floor - before[leaf]) / width[leaf]
     highest = total[row, -1]
     target = lowest + rng.random(len(row)) * (highest - lowest)
-    chosen = _invert(total, row, target)
+    scale = total[:, -1].max() + 1.0  # one search over all components' laws
+    flat = (total[:, 1:] + scale * np.arange(len(total))[:, None]).ravel()
+    chosen = np.searchsorted(flat, target + scale * row, side="right") - row * (total.shape[1] - 1)
+    chosen = np.clip(chosen, 0, total.shape[1] - 2)
     mass = total[row, chosen + 1] - total[row, chosen]
     inside = (target - total[row, chosen]) / np.where(mass > 0, mass, 1.0)
     index = before[chosen] + np.minimum((inside * width[chosen]).astype(np.int64), width[chosen] - 1)
     even = floor + (rng.random(len(row)) * np.maximum(before[-1] - floor, 1)).astype(np.int64)
     return np.where(highest - lowest > 1e-12, np.maximum(index, floor), even)
-
-
-def _invert(total: np.ndarray, row: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """For each row the leaf in whose cumulative mass its target falls: one search over all components' laws."""
-    scale = total[:, -1].max() + 1.0
-    flat = (total[:, 1:] + scale * np.arange(len(total))[:, None]).ravel()
-    result = np.searchsorted(flat, target + scale * row, side="right") - row * (total.shape[1] - 1)
-    return np.clip(result, 0, total.shape[1] - 2)
 
 
 KEEP_OUT_ROUNDS = 120  # of swaps at most; what they leave stays

@@ -59,10 +59,11 @@ class Candidates:
         bins: list[Bins] = []
         lines: list[np.ndarray] = []
         for k in range(3, min(order, len(names)) + 1):
-            for tables in (
-                list(combinations(names, k)) if comb(len(names), k) * COARSE**k <= CELLS else [],
-                _with_target(names, target, k),
-            ):
+            place = {n: i for i, n in enumerate(names)}
+            few, others = comb(len(names), k) * COARSE**k <= CELLS, [n for n in names if n != target]
+            held = target in place and comb(len(others), k - 1) * COARSE**k <= CELLS
+            sets = (sorted((*o, str(target)), key=place.__getitem__) for o in combinations(others, k - 1) if held)
+            for tables in (list(combinations(names, k)) if few else [], list(map(tuple, sets))):
                 groups = next(
                     (g for g in range(planning.FINE, COARSE - 1, -1) if 0 < len(tables) * g**k <= CELLS), None
                 )
@@ -93,7 +94,7 @@ class Candidates:
     def without_pairs(self, pairs: Iterable[planning.Pair]) -> "Candidates | None":
         """The candidates that hold none of these pairs of columns; None if none are left."""
         gone = {frozenset(p) for p in pairs}
-        return self.where(lambda columns: not any(frozenset(p) in gone for p in combinations(columns, 2)))
+        return self.where(lambda columns: gone.isdisjoint(map(frozenset, combinations(columns, 2))))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -114,14 +115,6 @@ class Candidates:
             made = left.T.copy() @ np.concatenate(joint, axis=1)
             out += [t.ravel() for t in np.split(made, np.cumsum([j.shape[1] for j in joint])[:-1], axis=1)]
         return np.concatenate(out)
-
-
-def _with_target(names: Sequence[str], target: str | None, k: int) -> list[planning.Pair]:
-    if target is None or target not in names or comb(len(names) - 1, k - 1) * COARSE**k > CELLS:
-        return []
-    place = {n: i for i, n in enumerate(names)}
-    others = combinations([n for n in names if n != target], k - 1)
-    return [tuple(sorted((*o, target), key=place.__getitem__)) for o in others]
 
 
 def _joint(views: Sequence[np.ndarray]) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,22 +24,31 @@ if TYPE_CHECKING:
     from synth.generators.core.problem import Problem, TableMatrix
 
 EVERYTHING = slice(None)
-BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # averages; the steps are few, hence the short second one
+BETA_MEAN = 0.9
 
 
 class Adam:
     """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place, since building torch.optim takes seconds."""
 
-    def __init__(self, x: torch.Tensor):
-        self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
+    beta_square, least = 0.99, 1e-12  # the steps are few, hence a short average
 
-    def move(self, gradient: torch.Tensor, *, step: int, rate: float, part: slice = EVERYTHING) -> None:
-        """The ``part`` of the variable that ``gradient`` is by."""
-        mean, square = self.mean[part], self.square[part]
-        mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-        square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
-        scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
-        self.x[part].addcdiv_(mean, square.sqrt().add_(1e-12), value=-scale)
+    def __init__(self, parameters: Iterable[torch.Tensor]):
+        self.parameters, self.steps = list(parameters), 0
+        self.means, self.squares = ([torch.zeros_like(x) for x in self.parameters] for _ in range(2))
+
+    def move(
+        self, gradients: Iterable[torch.Tensor | None], *, rate: float, step: int = 0, part: slice = EVERYTHING
+    ) -> None:
+        """A step against the gradients, by default the next one; of the ``part`` of the parameters that they are by."""
+        self.steps = step or self.steps + 1
+        scale = rate * (1 - self.beta_square**self.steps) ** 0.5 / (1 - BETA_MEAN**self.steps)
+        with torch.no_grad():
+            for x, mean, square, gradient in zip(self.parameters, self.means, self.squares, gradients, strict=True):
+                if gradient is not None:
+                    own, other = mean[part], square[part]
+                    own.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
+                    other.mul_(self.beta_square).addcmul_(gradient, gradient, value=1 - self.beta_square)
+                    x[part].addcdiv_(own, other.sqrt().add_(self.least), value=-scale)
 
 
 FEWEST = 6  # merged bins of a column from which on its bins are those of a scale: with fewer, values are codes
@@ -509,7 +518,9 @@ class Surface:
         weighted ones, so many ``times`` those of the block are added; of a mirrored one only the latter, for its rows
         alone: its columns' is the same again.
         """
-        buffers = self._buffers()
+        if not hasattr(self.memory, "buffers"):  # of the thread that asks
+            self.memory.buffers = Buffers()
+        buffers = self.memory.buffers
         rows = block.rows.of(weighted, views, "rows", buffers)
         cols = (block.rows if block.mirrored else block.cols).of(views, views, "cols", buffers)
         residual = buffers.get("residual", views, len(views), *block.y.shape)
@@ -527,12 +538,6 @@ class Surface:
             torch.bmm(force.transpose(1, 2), rows, out=by_cols)
             block.cols.back(by_cols, views, views, by_views, by_views, buffers)
         return loss
-
-    def _buffers(self) -> Buffers:
-        """Those of the thread that asks."""
-        if not hasattr(self.memory, "buffers"):
-            self.memory.buffers = Buffers()
-        return self.memory.buffers
 
     def _views(self, probs: torch.Tensor) -> torch.Tensor:
         """The plain views (E, V, B): sums of groups."""
@@ -677,7 +682,7 @@ class AdamDescent:
 
     def run(self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, progress: Progress) -> float:
         """Moves both in place; the loss in the end, of noise alone."""
-        adam = [Adam(logits), Adam(weights)]
+        adam = Adam([logits, weights])
         pull, smooth = surface.pull, surface.bends.strength
         rng = np.random.default_rng(0)  # of what is looked at when: the same for every run
         every = CHECK if self.subsets is None else max(CHECK, round(CHECK / (3 * self.part)))
@@ -688,9 +693,8 @@ class AdamDescent:
                 surface.pull, surface.bends.strength = pull * fall, smooth * fall
             rate = self.last + (self.rate - self.last) * fall
 
-            def move(part: slice, gradients: Sequence[torch.Tensor], at: int = step, rate: float = rate) -> None:
-                for variable, gradient in zip(adam, gradients, strict=True):
-                    variable.move(gradient, step=at + 1, rate=rate, part=part)
+            def move(part: slice, gradients: Sequence[torch.Tensor], at: int = step + 1, rate: float = rate) -> None:
+                adam.move(gradients, step=at, rate=rate, part=part)
 
             if step % every == 0:
                 surface.soften(self.chance * (fall if self.falling else 1.0))

@@ -20,7 +20,7 @@ from synth.generators.base import Ask, PublicRows, Setting
 from synth.generators.core.columns import PRIOR_LEAVES, Answer, Histogram, OneWays, answers_of, merge, split
 from synth.generators.core.prior_variance import TINY, variance_shape, variances
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
-from synth.schema.published_totals import PublishedTotals, TotalsTable
+from synth.schema.published_totals import PublishedTotals
 
 FINER = "prior, finer pairs"  # purpose of the public counts of pairs on finer bins than private rows are asked on
 FINE_CELLS, FINEST = 240_000, 64  # most cells of these together, and bins of a column
@@ -77,9 +77,13 @@ class NoisyTable:
 
     def on(self, columns: OneWays) -> "NoisyTable":
         """The same on leaves that were cut since."""
-        bins = tuple(_cut_bins(b, columns.histograms[b.column]) for b in self.marginal.bins)
-        same = all(a is b for a, b in zip(bins, self.marginal.bins, strict=True))
-        return self if same else replace(self, marginal=replace(self.marginal, bins=bins))
+        bins = []
+        for b in self.marginal.bins:
+            starts = columns.histograms[b.column].starts
+            leaf = np.searchsorted(b.starts, starts, side="right") - 1
+            same = len(b.starts) == len(starts)
+            bins.append(b if same else Bins(column=b.column, cells=b.cells, starts=starts, groups=b.groups[leaf]))
+        return replace(self, marginal=replace(self.marginal, bins=tuple(bins)))
 
 
 def tables_of(releases: Iterable[CountsRelease]) -> list[NoisyTable]:
@@ -292,22 +296,15 @@ def _parents(finer: Bins, coarser: Bins) -> np.ndarray:
     return out
 
 
-def _as_fine(mass: np.ndarray, most: int) -> np.ndarray:
-    """At most so many bins of leaves, the heavier ones alone."""
-    for parts in 2.0 ** np.arange(12, 0, -1):
-        groups = merge(mass, least=mass.sum() / (most * parts))
-        if groups.max() < most:
-            return groups
-    return np.zeros(len(mass), dtype=np.int64)
-
-
 def finer_pairs(asked: Counts, columns: OneWays) -> Counts:
     """All pairs asked, on bins as fine as a public table may tell of: ``FINE_CELLS`` cells together at most, about."""
     pairs = [m for m in asked.marginals if len(m.bins) == 2]
     most = min(FINEST, int(sqrt(FINE_CELLS / max(len(pairs), 1))))
     bins = {}
     for name in dict.fromkeys(c for m in pairs for c in m.columns):
-        groups = _as_fine(columns.histograms[name].mass, most)
+        mass = columns.histograms[name].mass  # the heavier leaves alone
+        merged = (merge(mass, least=mass.sum() / (most * parts)) for parts in 2.0 ** np.arange(12, 0, -1))
+        groups = next((g for g in merged if g.max() < most), np.zeros(len(mass), dtype=np.int64))
         for other in (b for m in pairs for b in m.bins if b.column == name):
             groups = split(groups, other.groups)
         bins[name] = columns.grouping(name, groups)
@@ -344,14 +341,24 @@ def with_totals(
     made, known = ([t.on(cut) for t in some] for some in (tables, targets))
     noise = [t.marginal.sigma for t in tables] or [h.sigma for h in fine.values()]
     usual = max(float(np.median(noise)), LEAST_ROWS / SURE)
-    whole = [t for t in totals.tables if t.is_whole]
-    for table in whole:
+    stated = [t for t in totals.tables if t.is_whole]
+    for table in stated:
         for at, part in enumerate(table.parts):
             if part.column in fine:
                 margin = table.counts.sum(axis=tuple(i for i in range(table.counts.ndim) if i != at)).astype(float)
                 wanted = margin * (columns.total / max(margin.sum(), 1.0))
-                fine[part.column] = _scaled_to(fine[part.column], part.of(fine[part.column].starts), wanted)
-    known += [_totals_target(t, cut, usual) for t in whole if len(t.parts) > 1 and fine.keys() >= {*t.columns}]
+                own, group = fine[part.column], part.of(fine[part.column].starts)
+                whole = np.bincount(group, weights=own.mass, minlength=len(wanted))
+                spread = np.where(whole[group] > 0, own.mass, own.widths.astype(float))
+                whole = np.bincount(group, weights=spread, minlength=len(wanted))
+                mass = spread * (wanted / np.maximum(whole, 1e-12))[group]
+                fine[part.column] = replace(own, mass=mass, counts=None)
+    for table in (t for t in stated if len(t.parts) > 1 and fine.keys() >= {*t.columns}):  # answers nearly exact
+        bins = tuple(cut.grouping(p.column, p.of(fine[p.column].starts)) for p in table.parts)
+        counts, unsure = table.counts.astype(float), (SURE * usual) ** 2 + (table.base / 4) ** 2 * (table.base > 1)
+        values = counts * (columns.total / max(counts.sum(), 1.0))
+        marginal = Marginal(bins=bins, sigma=usual)
+        known.append(NoisyTable(marginal=marginal, values=values, variance=np.full(values.shape, unsure)))
     return cut, made, known
 
 
@@ -364,30 +371,6 @@ def _cut_leaves(histogram: Histogram, cuts: Sequence[np.ndarray]) -> Histogram:
     widths = np.diff(np.append(starts, histogram.cells))
     mass = histogram.mass[leaf] * widths / histogram.widths[leaf]
     return replace(histogram, starts=starts, mass=mass, counts=None)
-
-
-def _cut_bins(bins: Bins, histogram: Histogram) -> Bins:
-    if len(bins.starts) == len(histogram.starts):
-        return bins
-    leaf = np.searchsorted(bins.starts, histogram.starts, side="right") - 1
-    return Bins(column=bins.column, cells=bins.cells, starts=histogram.starts, groups=bins.groups[leaf])
-
-
-def _scaled_to(histogram: Histogram, group: np.ndarray, wanted: np.ndarray) -> Histogram:
-    """The masses scaled, group by group, to what is ``wanted`` of each."""
-    whole = np.bincount(group, weights=histogram.mass, minlength=len(wanted))
-    spread = np.where(whole[group] > 0, histogram.mass, histogram.widths.astype(float))
-    whole = np.bincount(group, weights=spread, minlength=len(wanted))
-    return replace(histogram, mass=spread * (wanted / np.maximum(whole, 1e-12))[group], counts=None)
-
-
-def _totals_target(table: TotalsTable, columns: OneWays, usual: float) -> NoisyTable:
-    """A published table as an answer that is nearly exact."""
-    bins = tuple(columns.grouping(p.column, p.of(columns.histograms[p.column].starts)) for p in table.parts)
-    counts = table.counts.astype(float)
-    values = counts * (columns.total / max(counts.sum(), 1.0))
-    unsure = (SURE * usual) ** 2 + (table.base / 4) ** 2 * (table.base > 1)
-    return NoisyTable(marginal=Marginal(bins=bins, sigma=usual), values=values, variance=np.full(values.shape, unsure))
 
 
 def pair_noise(pairs: int, total: float, setting: Setting) -> float:

@@ -100,31 +100,22 @@ def culprits(layout: Layout) -> list[int]:
     ]
     tried = 0
     for subset in [tables, *connected]:
-        if _joint(layout, subset) > MOST_JOINT:
+        if prod(layout.atoms[v].size for v in _columns(layout, subset)) > MOST_JOINT:
             continue
         tried += 1
         if tried > MOST_TRIED:
             return []
         if not _feasible(layout, subset):
-            return _needed(layout, list(subset))
+            needed = list(subset)  # without tables that the contradiction does not need
+            for one in subset:
+                rest = [t for t in needed if t != one]
+                needed = rest if len(rest) > 1 and not _feasible(layout, rest) else needed
+            return needed
     return []
-
-
-def _needed(layout: Layout, subset: list[int]) -> list[int]:
-    """The subset without tables that the contradiction does not need."""
-    for one in list(subset):
-        rest = [t for t in subset if t != one]
-        if len(rest) > 1 and not _feasible(layout, rest):
-            subset = rest
-    return subset
 
 
 def _columns(layout: Layout, tables: Sequence[int]) -> list[int]:
     return sorted({v for t in tables for v in layout.steps[t]})
-
-
-def _joint(layout: Layout, tables: Sequence[int]) -> int:
-    return prod(layout.atoms[v].size for v in _columns(layout, tables))
 
 
 def _feasible(layout: Layout, tables: Sequence[int]) -> bool:

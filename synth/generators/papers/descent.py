@@ -101,7 +101,7 @@ class State:
         Where the device's memory runs out, components are worked on in pieces (``slopes``).
         """
         variables = [self.weights, *self.logits]
-        adam = [Adam(v) for v in variables]
+        adam = Adam(variables)
         pieces = Pieces()
         for step in range(steps):
             share, parts = self()
@@ -117,10 +117,7 @@ class State:
                 if float(value.detach()) < STOP * distance.goal:
                     break
             rate = LAST_RATE + (FIRST_RATE - LAST_RATE) * (0.5 * (1 + cos(pi * step / steps)))
-            with torch.no_grad():
-                for variable, gradient in zip(adam, gradients, strict=True):
-                    if gradient is not None:
-                        variable.move(gradient, step=step + 1, rate=rate)
+            adam.move(gradients, rate=rate)
 
 
 def slopes(

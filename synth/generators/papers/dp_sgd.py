@@ -343,7 +343,7 @@ def played(
 
     ``made``: the generator with its parameters as they stand.
     """
-    critic = networks.network(CRITIC, base.sizes, hidden=plan.hidden)
+    critic = networks.critic(base.sizes, hidden=plan.hidden)
     networks.start(critic, rng=rng)
     judge, maker, mean = Adam(list(critic.parameters())), Adam(parameters), Average(parameters)
     for number in range(plan.steps):

@@ -93,20 +93,13 @@ class OneEmbedding(Method):
         one_ways = OneWays.of(releases, setting)
         if asked is None:
             return one_ways.independent()
-        columns = one_ways.asked(bins_of(features_of(asked, self.kind)))
+        columns = one_ways.asked([b.bins for b in features_of(asked, self.kind).read])
         return fitted(columns, self.distance(columns, asked, device=how.device), self.fitting, how)
 
     @property
     def fitting(self) -> Options:
         """The options of the fit."""
         return Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
-
-
-def bins_of(features: Features) -> list[questions.Bins]:
-    """The bins that features are of."""
-    if isinstance(features, questions.Tensors):
-        return [b.bins for t in features.terms for b in t.blocks]
-    return [b.bins for b in (*features.blocks, *([features.label] if features.label else []))]
 
 
 # Random waves
@@ -138,7 +131,7 @@ class RandomWaves(OneEmbedding):
 
     def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """Squares over the noise's variance."""
-        return FourierDistance.of(columns, release, device=device)
+        return FourierDistance(columns, release, device=device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +173,7 @@ class Pearl(RandomWaves):
 
     def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """The distance at the frequencies that an adversary chooses."""
-        return Game(FourierDistance.of(columns, release, device=device), speed=self.adversary)
+        return FourierDistance(columns, release, device=device, speed=self.adversary)
 
 
 def fourier(
@@ -223,44 +216,39 @@ class FourierDistance(Distance):
     """Squared distance of random Fourier features: means of cos and sin of a row's phase, apart for each label.
 
     A component's expectation is a product over columns of sums p_j(g) exp(i phase_j(g)): exact and noiseless. Only
-    columns in which a frequency has a phase are multiplied.
-    ``phases``: for each of ``columns`` (G_j, D); ``label``: its column and coordinates by group; ``values`` (L, 2, D):
-    released means of cos and sin for each label; ``deviation``: their noise.
+    columns in which a frequency has a phase are multiplied. With a ``speed`` an adversary moves the weights of
+    frequencies, step by step, to where the misfit exceeds the noise: multiplicative weights, its best answers in the
+    long run, within ``MAX_WEIGHT`` times the mean so that no frequency's noise is fitted. A misfit is a chi-squared of
+    two degrees for the truth: twice its mean, four its variance.
+    **Source**: min over models of max over weights, PEARL eq. 8; Freund and Schapire 1999 for the weights.
     """
 
     def __init__(
-        self,
-        columns: Sequence[int],
-        phases: Sequence[np.ndarray],
-        label: tuple[int, np.ndarray] | None,
-        values: np.ndarray,
-        deviation: float,
-        *,
-        device: str,
-    ):
-        self.columns, self.label = list(columns), None if label is None else label[0]
-        self.member = None if label is None else real(label[1], device)
+        self, columns: Columns, release: questions.EmbeddingRelease, *, device: str, speed: float = 0.0
+    ) -> None:
+        features = features_of(release, questions.Fourier)
+        blocks, label = features.blocks, features.label
+        self.columns, phases = [columns.at(b.bins.column) for b in blocks], [b.table for b in blocks]
+        self.label = None if label is None else columns.at(label.bins.column)
+        self.member = None if label is None else real(label.table, device)
         active = np.stack([np.any(p != 0, axis=0) for p in phases])
         used = [p[:, a] for p, a in zip(phases, active, strict=True)]
         self.cos, self.sin = [real(np.cos(p), device) for p in used], [real(np.sin(p), device) for p in used]
-        self.slots = torch.as_tensor(_slots(active), device=device)
-        self.values, self.scale = real(values, device), 1 / deviation
-        self.weight = torch.ones_like(self.values[0, 0])
-
-    @classmethod
-    def of(cls, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> FourierDistance:
-        """To a release."""
-        features = features_of(release, questions.Fourier)
-        blocks, label = features.blocks, features.label
-        values = release.values.reshape(label.width if label else 1, 2, blocks[0].width)
+        # where each frequency's columns stand among all columns' active frequencies laid end to end, (slots, D); one
+        # with fewer columns finds the place behind the last
+        place = np.full(active.shape, active.sum())
+        place[active] = np.arange(active.sum())
+        place.sort(axis=0)
+        self.slots = torch.as_tensor(place[: max(int(active.sum(0).max()), 1)], device=device)
         scale = sqrt(blocks[0].width) / columns.total
-        places, phases = [columns.at(b.bins.column) for b in blocks], [b.table for b in blocks]
-        by = None if label is None else (columns.at(label.bins.column), label.table)
-        return cls(places, phases, by, values * scale, release.question.sigma * scale, device=device)
+        values = release.values.reshape(features.labels, 2, blocks[0].width) * scale
+        self.values, self.scale = real(values, device), 1 / (release.question.sigma * scale)
+        self.weight, self.speed = torch.ones_like(self.values[0, 0]), speed
+        self.score = torch.zeros_like(self.weight)
 
     @property
     def goal(self) -> float:
-        """The number of released values, weighted."""
+        """The number of released values, weighted: what noise alone makes."""
         return float(self.weight.sum()) * 2 * len(self.values)
 
     def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
@@ -281,62 +269,17 @@ class FourierDistance(Distance):
         whole = torch.cat([*means, none], -1)
         return [whole.index_select(-1, at) for at in self.slots]
 
-    def misfits(self, means: list[torch.Tensor]) -> torch.Tensor:
-        """Squared error over noise variance of each frequency, summed over its values, (E, D)."""
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Weighted squared errors of all frequencies, after the adversary's move: called once a step."""
         off = (means[0] - self.values) * self.scale
-        return off.square().sum((1, 2))
-
-    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
-        """Weighted squared errors of all frequencies."""
-        return (self.misfits(means) * self.weight).sum() / len(means[0])
-
-
-def _slots(active: np.ndarray) -> np.ndarray:
-    """Where each frequency's columns stand among all columns' active frequencies laid end to end.
-
-    ``active`` (J, D) -> (slots, D); a frequency with fewer columns finds the place behind the last.
-
-    >>> _slots(np.array([[True, False], [True, True]])).tolist()
-    [[0, 2], [1, 3]]
-    """
-    place = np.full(active.shape, active.sum())
-    place[active] = np.arange(active.sum())
-    place.sort(axis=0)
-    return place[: max(int(active.sum(0).max()), 1)]
-
-
-class Game(Distance):
-    """A Fourier distance whose weights an adversary moves, step by step, to where the misfit exceeds the noise.
-
-    Multiplicative weights over frequencies: the adversary's best answers in the long run, within ``MAX_WEIGHT`` times
-    the mean so that no frequency's noise is fitted. A misfit is a chi-squared of two degrees for the truth: twice its
-    mean, four its variance.
-    **Source**: min over models of max over weights, PEARL eq. 8; Freund and Schapire 1999 for the weights.
-    """
-
-    def __init__(self, distance: FourierDistance, *, speed: float):
-        self.distance, self.speed = distance, speed
-        self.score = torch.zeros_like(distance.weight)
-
-    @property
-    def goal(self) -> float:
-        """Twice the sum of the weights: what noise alone makes."""
-        return self.distance.goal
-
-    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
-        """Those of the Fourier distance."""
-        return self.distance.means(share, parts)
-
-    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
-        """The weighted distance, after the adversary's move: called once a step."""
-        misfits = self.distance.misfits(means)
+        misfits = off.square().sum((1, 2))  # of each frequency over noise variance, summed over its values, (E, D)
         if self.speed > 0:
             with torch.no_grad():
                 self.score += self.speed * ((misfits.mean(0) - 2.0) / 2.0).clamp(-1.0, MAX_WEIGHT)
                 self.score.mul_(1 - self.speed)
                 grown = torch.exp(self.score.clamp(-MAX_WEIGHT, MAX_WEIGHT))
-                self.distance.weight = (grown * (len(grown) / grown.sum())).clamp_max(MAX_WEIGHT)
-        return (misfits * self.distance.weight).sum() / len(means[0])
+                self.weight = (grown * (len(grown) / grown.sum())).clamp_max(MAX_WEIGHT)
+        return (misfits * self.weight).sum() / len(means[0])
 
 
 # Tensor products

@@ -10,11 +10,11 @@ from math import cos, pi, sqrt
 import numpy as np
 
 from synth.generators.base import Progress, Share
+from synth.generators.core import solver
 from synth.lazy import torch
 
 HIDDEN = 64  # length of the hidden draw z
 WIDTHS = (256, 256)  # of the layers between
-BETA_MEAN, BETA_SQUARE = 0.9, 0.999
 STEEPEST = 40.0  # logits beyond are cut off: exp() stays finite
 CHUNK = 4096  # hidden draws evaluated at a time
 RETAINED = 2000  # hidden draws that make the final mixture
@@ -138,24 +138,10 @@ def _leaf(x: np.ndarray, device: str) -> torch.Tensor:
     return torch.as_tensor(x, dtype=torch.float32, device=device).requires_grad_(True)
 
 
-class Adam:
-    """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place. Building torch.optim's takes seconds."""
+class Adam(solver.Adam):
+    """With the averages of the text, for many steps."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor]):
-        self.parameters = list(parameters)
-        self.means = [torch.zeros_like(x) for x in self.parameters]
-        self.squares = [torch.zeros_like(x) for x in self.parameters]
-        self.steps = 0
-
-    def move(self, gradients: Sequence[torch.Tensor], *, rate: float) -> None:
-        """One step against the gradients."""
-        self.steps += 1
-        scale = rate * (1 - BETA_SQUARE**self.steps) ** 0.5 / (1 - BETA_MEAN**self.steps)
-        with torch.no_grad():
-            for x, mean, square, gradient in zip(self.parameters, self.means, self.squares, gradients, strict=True):
-                mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-                square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
-                x.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
+    beta_square, least = 0.999, 1e-8
 
 
 def train(

@@ -75,23 +75,20 @@ def all_cut(schema: Schema, most: int) -> dict[str, words.Bins]:
     return {n: cut(n, c, most) for n, c in schema.measured().items()}
 
 
-def axis_of(bins: words.Bins, codes: np.ndarray) -> Axis:
-    """A column of records in these groups (records,); inside a group all values alike."""
-    widths = bins.widths / np.bincount(bins.groups, bins.widths)[bins.groups]
-    return Axis(
-        column=bins.column,
-        cells=bins.cells,
-        starts=bins.starts,
-        groups=bins.groups,
-        within=widths.astype(np.float32),
-        probs=np.eye(bins.size, dtype=np.float32)[codes],
-    )
-
-
 def as_records(bins: Mapping[str, words.Bins], records: Mapping[str, np.ndarray], total: float) -> Product:
-    """Records, each as likely as another, as a model of ``total`` rows."""
+    """Records, each as likely as another, as a model of ``total`` rows; inside a group all values are alike."""
     count = len(next(iter(records.values())))
-    axes = tuple(axis_of(b, records[n]) for n, b in bins.items())
+    axes = tuple(
+        Axis(
+            column=n,
+            cells=b.cells,
+            starts=b.starts,
+            groups=b.groups,
+            within=(b.widths / np.bincount(b.groups, b.widths)[b.groups]).astype(np.float32),
+            probs=np.eye(b.size, dtype=np.float32)[records[n]],
+        )
+        for n, b in bins.items()
+    )
     return Product(total=total, weights=np.full(count, 1 / count), axes=axes)
 
 
@@ -312,12 +309,13 @@ class SmallDb(Method):
         if setting.public_rows is None:
             scale = 2 * setting.moved / (left * self.counting)
             tables: Any = ((whole(setting.schema),),)
-            expected = (_row_counts()[:, None],)
+            steps = int(np.ceil(np.log(LARGEST) / np.log(GROWTH)))
+            expected = (np.unique(np.rint(GROWTH ** np.arange(steps + 1)))[:, None],)  # row counts to choose from
             releases.append(
                 run.ask(words.Choice(purpose=TOTAL, goal="nearest", tables=tables, expected=expected, scale=scale))
             )
             left *= 1 - self.counting
-        tables, counts = self._candidates(bins, _total(releases, setting))
+        tables, counts = self._candidates(bins, total_of(releases, setting))
         scale = 2 * setting.moved / left
         releases.append(
             run.ask(words.Choice(purpose=DATABASE, goal="nearest", tables=tables, expected=(counts,), scale=scale))
@@ -332,7 +330,7 @@ class SmallDb(Method):
         shape = [b.size for b in bins.values()]
         codes = np.unravel_index(_databases(prod(shape), self._size(bins))[chosen.index], shape)
         how.progress(1.0)
-        return as_records(bins, dict(zip(bins, codes, strict=True)), _total(releases, setting))
+        return as_records(bins, dict(zip(bins, codes, strict=True)), total_of(releases, setting))
 
     def questions(self, schema: Schema, *, rows: int, epsilon: float) -> Questions:
         """What the databases are compared on, for the bound on its error (query_errors.py)."""
@@ -378,20 +376,6 @@ def _asked(bins: dict[str, words.Bins]) -> int:
 def _databases(cells: int, size: int) -> np.ndarray:
     """All databases of so many records, (candidates, size): the kinds of their rows, in ascending order."""
     return np.array(list(combinations_with_replacement(range(cells), size)), dtype=np.int64)
-
-
-def _row_counts() -> np.ndarray:
-    """Row counts to choose from, ascending, each about two per cent above the last."""
-    steps = int(np.ceil(np.log(LARGEST) / np.log(GROWTH)))
-    return np.unique(np.rint(GROWTH ** np.arange(steps + 1)))
-
-
-def _total(releases: Sequence[Any], setting: Setting) -> float:
-    """The row count: public, or the one that was chosen."""
-    if setting.public_rows is not None:
-        return float(max(setting.public_rows, 1))
-    counted = next(r for r in releases if r.question.purpose == TOTAL)
-    return float(counted.question.expected[0][counted.index, 0])
 
 
 # Questions one by one
@@ -605,10 +589,12 @@ def prices(setting: Setting, method: OnlineWeights) -> tuple[float, float]:
 
 
 def total_of(releases: Sequence[Any], setting: Setting) -> float:
-    """The row count: public, or the one that was counted."""
+    """The row count: public, or the one that was counted or chosen."""
     if setting.public_rows is not None:
         return float(max(setting.public_rows, 1))
     counted = next(r for r in releases if r.question.purpose == TOTAL)
+    if isinstance(counted, words.ChoiceRelease):
+        return float(counted.question.expected[0][counted.index, 0])
     return float(max(counted.values[0].sum(), 1))
 
 

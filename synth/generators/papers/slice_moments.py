@@ -42,7 +42,10 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
     total = max(rows * release.question.share, 1.0)
     sums, squares, shares = _sums(release, total)
     noise = max(len(release.values), 1) * release.question.sigma**2
-    result = {n: _blank(n, c.cells, whole) for n, c in schema.measured().items()}
+    result = {
+        n: Histogram(column=n, cells=c.cells, starts=np.zeros(1, dtype=np.int64), mass=np.array([whole]), sigma=1.0)
+        for n, c in schema.measured().items()
+    }
     start = 0
     for i, (block, table) in enumerate(zip(release.question.encoding.blocks, release.question.tables, strict=True)):
         span = slice(start, start + block.width)
@@ -157,10 +160,6 @@ def _tilted(place: np.ndarray, mean: float, spread: float) -> np.ndarray:
     return share
 
 
-def _blank(name: str, cells: int, total: float) -> Histogram:
-    return Histogram(column=name, cells=cells, starts=np.zeros(1, dtype=np.int64), mass=np.array([total]), sigma=1.0)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SliceMoments:
     """Covariances between columns in coordinates where their noise is even.
@@ -195,17 +194,15 @@ def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: floa
     turn = np.eye(len(mean)) - np.outer(mean, left)
     spread = 0.0 if release.question.groups is None else size
     noise = turn @ (spread * np.outer(mean, mean) + sigma**2 * np.eye(len(mean))) @ turn.T
-    result = sum(_products(p - middle, left, mean) for p in chunks(values)) / groups - noise
+    products = np.zeros_like(noise)
+    for part in chunks(values):  # of coordinates (d, d), groups' estimated sizes regressed out
+        centred = (part - middle) - np.outer((part - middle) @ left, mean)
+        products += centred.T @ centred
+    result = products / groups - noise
     ends = np.cumsum([0] + [e.shape[1] for e in tables])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     parts = [_column(e, m, size, noise[s, s]) for e, m, s in zip(tables, masses, spans, strict=True)]
     return _assembled(result, spans, parts, groups)
-
-
-def _products(centred: np.ndarray, left: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Sums of products of coordinates (d, d), groups' estimated sizes regressed out."""
-    centred = centred - np.outer(centred @ left, mean)
-    return centred.T @ centred
 
 
 def _sizes(tables: Sequence[np.ndarray], sigma: float, size: float) -> np.ndarray:

@@ -196,34 +196,14 @@ def wide(tables: Sequence[np.ndarray]) -> np.ndarray:
     return out
 
 
-def _kl(r: torch.Tensor) -> torch.Tensor:
-    return r * torch.log(r.clamp_min(LEAST_RATIO)) - r + 1
-
-
-def _reverse_kl(r: torch.Tensor) -> torch.Tensor:
-    return r - 1 - torch.log(r.clamp_min(LEAST_LOG))
-
-
-def _js(r: torch.Tensor) -> torch.Tensor:
-    return r * torch.log(r.clamp_min(LEAST_RATIO)) - (r + 1) * torch.log((r + 1) / 2)
-
-
-def _chi2(r: torch.Tensor) -> torch.Tensor:
-    return (r - 1) ** 2
-
-
-def _hellinger(r: torch.Tensor) -> torch.Tensor:
-    return (torch.sqrt(r + LEAST_RATIO) - 1) ** 2
-
-
 # D_f(P || Q) = E_Q[f(dP/dQ)]; each f has its minimum, 0, at 1 (adding a multiple of t - 1 leaves a divergence as it
 # is), so that an estimated ratio whose mean is not quite one does not lead away from the real points
 DIVERGENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "kl": _kl,
-    "reverse_kl": _reverse_kl,
-    "js": _js,
-    "chi2": _chi2,
-    "hellinger": _hellinger,
+    "kl": lambda r: r * torch.log(r.clamp_min(LEAST_RATIO)) - r + 1,
+    "reverse_kl": lambda r: r - 1 - torch.log(r.clamp_min(LEAST_LOG)),
+    "js": lambda r: r * torch.log(r.clamp_min(LEAST_RATIO)) - (r + 1) * torch.log((r + 1) / 2),
+    "chi2": lambda r: (r - 1) ** 2,
+    "hellinger": lambda r: (torch.sqrt(r + LEAST_RATIO) - 1) ** 2,
 }
 
 
@@ -248,8 +228,10 @@ def ratio(real: torch.Tensor, made: torch.Tensor, *, ridge: float) -> torch.Tens
     kernels of half, once and twice the median distance of the real, noisy points. What is inverted has no gradient.
     **Source**: arXiv 2410.19941, Equation 5; mean matching, Huang et al., NIPS 2006.
     """
-    scale, share = _median(real), real.shape[1] / made.shape[1]
+    share, half = real.shape[1] / made.shape[1], real.shape[1] // 2
     with torch.no_grad():
+        apart = ((real[:, :half] - real[:, half : 2 * half]) ** 2).sum(2)
+        scale = apart.median(dim=1).values.clamp_min(1e-12)[:, None, None]  # median squared distance in each slice
         ridges = ridge * torch.eye(real.shape[1], device=real.device, dtype=real.dtype)
         factors = [torch.linalg.cholesky(k + ridges, upper=True) for k in _kernels(real, real, scale)]
     sums = [share * k.sum(2, keepdim=True) for k in _kernels(real, made, scale)]
@@ -262,23 +244,10 @@ def wasserstein(real: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
     return ((real.sort(dim=1).values - made.sort(dim=1).values) ** 2).mean()
 
 
-def _square_distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """(slices, batch, batch); by a product of matrices, which needs no room for differences."""
-    apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None, :] - 2 * a @ b.transpose(1, 2)
-    return apart.clamp_min(0.0)
-
-
-def _median(x: torch.Tensor) -> torch.Tensor:
-    """Median squared distance in each slice, (slices, 1, 1)."""
-    with torch.no_grad():
-        half = x.shape[1] // 2
-        apart = ((x[:, :half] - x[:, half : 2 * half]) ** 2).sum(2)
-        return apart.median(dim=1).values.clamp_min(1e-12)[:, None, None]
-
-
 def _kernels(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> list[torch.Tensor]:
     """Gaussian kernels of twice, once and half the median distance: powers of the widest."""
-    widest = torch.exp(_square_distances(a, b) * (-1 / (2 * WIDEST**2) / scale))
+    apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None, :] - 2 * a @ b.transpose(1, 2)  # no room for differences
+    widest = torch.exp(apart.clamp_min(0.0) * (-1 / (2 * WIDEST**2) / scale))
     middle = _fourth(widest)
     return [widest, middle, _fourth(middle)]
 

@@ -14,7 +14,7 @@ from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.core.columns import Histogram, estimate_columns, merge
 from synth.generators.core.mixture import SAFE, axis, rake
-from synth.generators.core.oneways import ask_columns, spent_share
+from synth.generators.core.oneways import ask_columns, spent_share, varying
 from synth.generators.core.product import Product
 from synth.generators.method import RATE, Method, option
 from synth.generators.papers import slice_moments, slice_training
@@ -128,7 +128,9 @@ class Slicing(Method):
         total, histograms = _alone(counts, slices, setting)
         if slices is None:
             return _product(total, histograms, {}, np.ones(1))
-        masses, made = masses_of(slices, histograms), None
+        blocks, made = slices.question.encoding.blocks, None
+        shares = [np.bincount(b.bins.groups, histograms[b.bins.column].mass, minlength=b.bins.size) for b in blocks]
+        masses = [m / m.sum() for m in shares]
         if self.loss == "moments":
             weights, probs = self._moments(slices, masses, total, setting, how)
         else:
@@ -138,7 +140,6 @@ class Slicing(Method):
         if any(r.question.purpose != ROWS for r in counts):
             probs = [rake(weights, p, m) for p, m in zip(probs, masses, strict=True)]
         how.progress(1.0)
-        blocks = slices.question.encoding.blocks
         learnt = {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}
         model = _product(total, histograms, learnt, weights)
         if made is None or self.form != "published":
@@ -326,15 +327,6 @@ class SliceWasserstein(Slicing):
         return wasserstein(real, made)
 
 
-def masses_of(slices: SlicesRelease, histograms: Mapping[str, Histogram]) -> list[np.ndarray]:
-    """Estimated share of each bin, column by column."""
-    out = []
-    for block in slices.question.encoding.blocks:
-        mass = np.bincount(block.bins.groups, weights=histograms[block.bins.column].mass, minlength=block.bins.size)
-        out.append(mass / mass.sum())
-    return out
-
-
 def _alone(
     counts: Sequence[CountsRelease], slices: SlicesRelease | None, setting: Setting
 ) -> tuple[float, Mapping[str, Histogram]]:
@@ -413,7 +405,7 @@ def _simplex(corners: int) -> np.ndarray:
 
 def binned(schema: Schema) -> Encoding:
     """One-hot on public bins: values in order, cut into at most ``MOST_BINS`` equal parts; missing codes alone."""
-    columns = _columns(schema)
+    columns = varying(schema)
     weight = weights(list(columns), schema.target)
     blocks = [Block.one_hot(_parts(n, c, MOST_BINS), weight=weight[n]) for n, c in columns.items()]
     return Encoding(blocks=tuple(blocks))
@@ -424,7 +416,7 @@ def scaled(schema: Schema, histograms: Mapping[str, Histogram] | None = None) ->
 
     ``histograms``: one-ways that were asked before; bins are then their leaves.
     """
-    columns = _columns(schema)
+    columns = varying(schema)
     weight = weights(list(columns), None)
     blocks = []
     for name, column in columns.items():
@@ -436,12 +428,6 @@ def scaled(schema: Schema, histograms: Mapping[str, Histogram] | None = None) ->
         table = _line(bins, column) if column.is_numeric else np.eye(bins.size)
         blocks.append(Block(bins=bins, table=weight[name] * table))
     return Encoding(blocks=tuple(blocks))
-
-
-def _columns(schema: Schema) -> dict[str, Column]:
-    """Columns that have something to learn; the first one where none has."""
-    known = schema.measured()
-    return {n: c for n, c in known.items() if c.cells > 1} or dict(list(known.items())[:1])
 
 
 def _parts(name: str, column: Column, most: int) -> Bins:

@@ -14,9 +14,10 @@ from synth.generators.core.product import Product
 from synth.generators.papers.columns import Baseline, OneWays
 from synth.generators.papers.kernels import gaussian_kernel
 from synth.generators.papers.mlp import HIDDEN, PUBLIC_SEED, RETAINED, Average, Network, components, network
+from synth.generators.papers.slice_training import wide
 from synth.lazy import torch
 from synth.numeric import networks
-from synth.questions import Descent, DescentRelease, GaussianKernel, Release, Step
+from synth.questions import Descent, DescentRelease, Release, Step
 from synth.questions.gradients import KERNEL, whole_rate
 
 PURPOSE = "kernel"
@@ -74,7 +75,9 @@ class Stepwise:
             sigma=setting.step_sigma(rate=rate, steps=steps, mu_elsewhere=base.mu),
             rate=rate,
             steps=steps,
-            coordinates=_coordinates(kernel),
+            coordinates=np.pad(
+                wide([b.table for b in kernel.blocks]), ((0, kernel.bins[-1].size if labelled else 0), (0, 0))
+            ),  # a label's are zero
             scales=kernel.scales,
             label=len(kernel.blocks) if labelled else None,
         )
@@ -190,15 +193,6 @@ class Rmsprop:
             for x, square, gradient in zip(self.parameters, self.squares, gradients, strict=True):
                 square.mul_(FORGETS).addcmul_(gradient, gradient, value=1 - FORGETS)
                 x.addcdiv_(gradient, square.sqrt().add_(LEAST), value=-self.rate)
-
-
-def _coordinates(kernel: GaussianKernel) -> np.ndarray:
-    """Coordinates (G, d) of the groups of all columns side by side; a label's are zero."""
-    out, row, at = np.zeros((sum(b.size for b in kernel.bins), kernel.smooth)), 0, 0
-    for block in kernel.blocks:
-        out[row : row + len(block.table), at : at + block.width] = block.table
-        row, at = row + len(block.table), at + block.width
-    return out
 
 
 def _shares(plan: Descent, base: Baseline) -> np.ndarray:

@@ -20,7 +20,7 @@ from synth.generators.papers.training import BATCH, Trained, persuade
 from synth.lazy import torch
 from synth.numeric import networks
 from synth.questions import CountsRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers, Votes
-from synth.questions.gradients import BALLOTS, CLIPPED, CRITIC, LOGISTIC, LONGEST, MEANS, SIGNS
+from synth.questions.gradients import BALLOTS, CLIPPED, LOGISTIC, LONGEST, MEANS, SIGNS
 
 LESSONS = 256  # generated rows that teachers learn from, each round
 MOST_TEACHERS = 2000
@@ -136,7 +136,7 @@ class Student:
 
     def __init__(self, sizes: Sequence[int], *, hidden: int, rng: np.random.Generator) -> None:
         self.sizes = list(sizes)
-        self.network = networks.network(CRITIC, sizes, hidden=hidden)
+        self.network = networks.critic(sizes, hidden=hidden)
         networks.start(self.network, rng=rng)
         self.adam = Adam(list(self.network.parameters()))
         self.seen: list[tuple[torch.Tensor, torch.Tensor]] = []

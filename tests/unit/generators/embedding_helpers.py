@@ -1,19 +1,16 @@
 """For tests of the embedding family: a curator over random rows, and exact expectations by enumeration."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 
-from synth.generators.base import Fit, Run, Setting
 from synth.generators.papers.dp_kernel import DPKernel
-from synth.generators.papers.embeddings import DPHP, DPNTK, DPMerf, Pearl
-from synth.mechanisms import counts, embeddings, functional
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, Embedding, FunctionalQuery
-from synth.schema.table import Schema, parse
+from synth.generators.papers.embeddings import DPHP, DPNTK, DPMerf, FourierDistance, Pearl
+from synth.questions import Bins, Block, Embedding, EmbeddingRelease, Fourier
+from synth.schema.table import parse
+from tests.unit.generators import helpers
+from tests.unit.generators.helpers import fitted  # noqa: F401
 
 CHAIN = parse(
     {
@@ -42,43 +39,9 @@ def chain(rows: int = 3000) -> dict[str, np.ndarray]:
     return {"a": a, "b": b, "c": c, "d": d, "e": after(2 * c, 10)}
 
 
-def setting_of(schema: Schema, *, epsilon: float, relation: Relation = Relation.ADD_REMOVE, rows: int = 0) -> Setting:
-    adjacency = Adjacency(relation=relation)
-    signed = 2.0 if relation is Relation.REPLACE_ONE else 1.0
-    return Setting(
-        schema=schema,
-        mu=calibrate(epsilon, 1e-5),
-        sensitivity=counts.sensitivity(adjacency),
-        signed=signed,
-        public_rows=rows if relation.rows_are_public else None,
-    )
-
-
-def measured(
-    generator,
-    places,
-    schema=CHAIN,
-    *,
-    epsilon: float = 2.0,
-    relation: Relation = Relation.ADD_REMOVE,
-    noise: SystemNoise | None = None,
-):
-    """(releases, setting, curator), the curator closed after the last release."""
-    rows = len(next(iter(places.values())))
-    setting = setting_of(schema, epsilon=epsilon, relation=relation, rows=rows)
-    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=setting.mu)
-    mechanisms = {Counts: counts, Embedding: embeddings, FunctionalQuery: functional.Functional()}
-    curator = Curator(
-        grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms, noise=noise or SystemNoise()
-    )
-    releases = generator.measure(Run(curator.ask, setting))
-    curator.close()
-    return releases, setting, curator
-
-
-def fitted(generator, releases, setting, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    return generator.fit(releases, setting, Fit(rng))
+def measured(generator, places, schema=CHAIN, **more):
+    """(releases, setting, curator) on rows of the chain."""
+    return helpers.measured(generator, places, schema, **more)
 
 
 def pair_error(places, drawn, schema=CHAIN) -> float:
@@ -131,3 +94,12 @@ SMALL = {
     "gaussian": DPKernel(form="gaussian", variant="conditional", widths=3, anchors=120, steps=40),
 }
 ROWS = chain()
+
+
+def waves(table, values, *, sigma, speed=0.0):
+    """The distance to released means (2 * D,) of the waves of one column's phases (G, D)."""
+    table = np.asarray(table)
+    features = Fourier(blocks=(Block(bins=Bins.each("a", len(table)), table=table),))
+    release = EmbeddingRelease(question=Embedding(purpose="t", features=features, sigma=sigma), values=values)
+    columns = SimpleNamespace(at=lambda _: 0, total=table.shape[1] ** 0.5)
+    return FourierDistance(columns, release, device="cpu", speed=speed)

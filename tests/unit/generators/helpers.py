@@ -4,11 +4,19 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.core.problem import Problem, TableMatrix
 from synth.generators.core.product import Axis, Product
 from synth.mechanisms import search
+from synth.pipeline import budget
+from synth.pipeline.methods import granted
+from synth.privacy.curator import Curator
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
+from synth.schema import dataset as datasets
+
+IDENTIFIER, FLAG = {"type": "identifier"}, {"type": "boolean", "categories": ["0", "1"]}
 
 
 class OpenSession:
@@ -131,3 +139,32 @@ def mixture(total, weights, **columns):
     """A mixture of product distributions, of each column its values' probabilities by component."""
     axes = tuple(axis(n.replace("_", " "), p) for n, p in columns.items())
     return Product(total=total, weights=np.array(weights), axes=axes)
+
+
+def paid(schema, rows, *, epsilon=2.0, delta=1e-5, relation=Relation.ADD_REMOVE, noise=None):
+    """(curator, setting) of a run on positions given in the open, pure where delta is 0."""
+    grant = granted(epsilon, delta, Adjacency(relation=relation), learning=False)
+    public = len(next(iter(rows.values()))) if relation.rows_are_public else None
+    mechanisms, noise = budget.mechanisms(), noise or SystemNoise()
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: rows, mechanisms=mechanisms, noise=noise)
+    return curator, budget.setting(schema, grant, public_rows=public)
+
+
+def measured(method, rows, schema, **more):
+    """(releases, setting, curator), the curator closed after the last release."""
+    curator, setting = paid(schema, rows, **more)
+    releases = method.measure(Run(curator.ask, setting))
+    curator.close()
+    return releases, setting, curator
+
+
+def fitted(method, releases, setting, seed=0):
+    """The method's model of these answers."""
+    return method.fit(releases, setting, Fit(np.random.default_rng(seed)))
+
+
+def related(child, *, root=None, most=3, order=None):
+    """A schema of a root p of columns ``root`` and its children c of columns ``child``, by key id."""
+    key = {"parent": "p", "child": "c", "columns": ["id"], "most_children": most} | ({"order": order} if order else {})
+    tables = {n: {"columns": {"id": IDENTIFIER, **own}} for n, own in (("p", root or {"x": FLAG}), ("c", child))}
+    return datasets.parse_related({"dataset": "related", "tables": tables, "keys": [key]})

@@ -3,14 +3,8 @@
 import numpy as np
 
 import synth
-from synth.generators.base import Run, Setting
-from synth.mechanisms import counts, slices
-from synth.pipeline.budget import slices_within
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, Slices
+from synth.privacy.relation import Relation
+from tests.unit.generators import helpers
 
 SCHEMA = synth.Schema.parse(
     {
@@ -25,10 +19,6 @@ SCHEMA = synth.Schema.parse(
 ROWS = 6000
 
 
-def quiet(_share):
-    pass
-
-
 def positions(rows=ROWS, seed=0):
     """t follows a and x closely: P(t | a < 6) = .9, and x is higher where t is."""
     rng = np.random.default_rng(seed)
@@ -39,25 +29,4 @@ def positions(rows=ROWS, seed=0):
 
 
 def measured(generator, *, relation=Relation.ZERO_OUT, epsilon=5.0, rows=ROWS, schema=SCHEMA):
-    places = positions(rows)
-    adjacency = Adjacency(relation=relation)
-    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=calibrate(epsilon, 1e-5))
-    curator = Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: places,
-        noise=SystemNoise(),
-        mechanisms={Counts: counts, Slices: slices},
-    )
-
-    setting = Setting(
-        schema=schema,
-        mu=grant.mu,
-        sensitivity=counts.sensitivity(adjacency),
-        signed=counts.signed_sensitivity(adjacency),
-        slice_sigma=slices_within(grant),
-        public_rows=rows if relation.rows_are_public else None,
-    )
-    releases = generator.measure(Run(curator.ask, setting))
-    curator.close()
-    return releases, setting, curator
+    return helpers.measured(generator, positions(rows), schema, relation=relation, epsilon=epsilon)

@@ -106,8 +106,8 @@ def test_odd_tables_work_at_any_epsilon(kind, target, epsilon, rows):
 
 
 LOSSES = {
-    "merf": FourierDistance.of,
-    "pearl": FourierDistance.of,
+    "merf": FourierDistance,
+    "pearl": FourierDistance,
     "hp": TensorDistance,
     "anova": TensorDistance,
     "conditional": TensorDistance,
@@ -122,10 +122,7 @@ SMOOTH = {"gradients": DPKernel(form="gaussian", gradients="joint", widths=2, an
 def _bins(question):
     if hasattr(question, "kernel"):
         return list(question.kernel.bins)
-    features = question.features
-    if hasattr(features, "terms"):
-        return [b.bins for t in features.terms for b in t.blocks]
-    return [b.bins for b in (*features.blocks, *([features.label] if features.label else []))]
+    return [b.bins for b in question.features.read]
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -9,11 +9,12 @@ from synth.generators.base import Run
 from synth.generators.papers import kernels
 from synth.generators.papers.columns import OneWays
 from synth.generators.papers.dp_kernel import DPKernel
-from synth.generators.papers.embeddings import DPHP, DPNTK, MAX_WEIGHT, DPMerf, FourierDistance, Game, Pearl, hermite
+from synth.generators.papers.embeddings import DPHP, DPNTK, MAX_WEIGHT, DPMerf, Pearl, hermite
 from synth.privacy.relation import Relation
 from synth.questions import Embedding, EmbeddingRelease, FunctionalRelease
 from synth.schema.table import parse
-from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured, setting_of
+from tests.unit.generators.embedding_helpers import CHAIN, chain, measured, waves
+from tests.unit.generators.helpers import fitted, paid
 
 ROWS = chain(1500)
 
@@ -80,16 +81,15 @@ def test_signed_features_are_noised_for_a_replaced_row_of_opposite_sign():
 
 
 def test_the_adversary_moves_weight_to_what_is_missed_and_keeps_its_bound():
-    values = np.zeros((1, 2, 40))
-    values[0, 0, :5] = 9.0  # five frequencies that no model can meet
-    distance = FourierDistance([0], [np.full((2, 40), 0.5)], None, values, 1.0, device="cpu")
-    game = Game(distance, speed=0.1)
+    values = np.zeros(80)
+    values[:5] = 9.0  # five frequencies that no model can meet
+    game = waves(np.full((2, 40), 0.5), values, sigma=1.0, speed=0.1)
     share, parts = torch.ones((1, 1)), [torch.full((1, 1, 2), 0.5)]
     for _ in range(50):
         game(share, parts)
-    assert distance.weight[:5].min() > 2 * distance.weight[5:].max()
-    assert distance.weight.max() <= MAX_WEIGHT
-    assert game.goal == pytest.approx(2 * float(distance.weight.sum()))
+    assert game.weight[:5].min() > 2 * game.weight[5:].max()
+    assert game.weight.max() <= MAX_WEIGHT
+    assert game.goal == pytest.approx(2 * float(game.weight.sum()))
 
 
 def test_points_of_a_path_are_distinct_and_follow_from_earlier_answers_and_a_public_seed():
@@ -160,7 +160,7 @@ def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(mo
             }
         }
     )
-    setting = setting_of(wide, epsilon=1.0)
+    setting = paid(wide, {"a": np.zeros(9)}, epsilon=1.0)[1]
 
     def refused(**options):
         with pytest.raises(UsageError, match="option"):

@@ -6,22 +6,19 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
-from synth.generators.base import Fit, Run
+from synth.generators.base import Run
 from synth.generators.method import with_options
 from synth.generators.papers.dp_sgd import apart, group_drawn
 from synth.numeric import networks
-from synth.numeric.no_weights import zeroed
+from synth.numeric.networks import zeroed
 from synth.numeric.row_models import Denoiser, Flow, Transport
-from synth.pipeline import budget
 from synth.pipeline.plan import plan
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Nearest, NearestRelease
 from synth.release import folder
 from tests.conformance.measuring import QUICK
 from tests.conftest import SMALL, small_frame
 from tests.evil_twins import Silent
+from tests.unit.generators.helpers import fitted, measured, paid
 
 SCHEMA = synth.Schema.parse(
     {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "region", "ill")}}
@@ -114,26 +111,16 @@ def test_generators_follow_the_pulls_on_their_rows(name):
     chance (.5; among the model's 2,000 distributions chance differs by .02)."""
     schema = synth.Schema.parse({"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "ab"}})
     codes = np.arange(2000) % 2
-    grant = Grant(epsilon=5.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=calibrate(5.0, 1e-5))
-    curator = Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: {"a": codes, "b": codes},
-        mechanisms=budget.mechanisms(),
-        noise=Silent(),
-    )
-    setting = budget.setting(schema, grant, public_rows=None)
     method = with_options(GENERATORS[name], GIVEN[name])
-    releases = method.measure(Run(curator.ask, setting))
-    model = method.fit(releases, setting, Fit(np.random.default_rng(0)))
+    releases, setting, _ = measured(method, {"a": codes, "b": codes}, schema, epsilon=5.0, noise=Silent())
+    model = fitted(method, releases, setting)
     drawn_rows = model.sample(4000, rng=np.random.default_rng(0))
     assert (drawn_rows["a"] == drawn_rows["b"]).mean() > 0.6
 
 
 def test_what_evolves_depends_on_the_votes_told_alone():
     """The same answers, by hand: the same questions, whatever the rows behind them; other answers, others."""
-    grant = Grant(epsilon=2.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=calibrate(2.0, 1e-5))
-    setting = budget.setting(SCHEMA, grant, public_rows=None)
+    setting = paid(SCHEMA, {"age": np.zeros(9)})[1]
 
     def asked(seed):
         rng, seen = np.random.default_rng(seed), []

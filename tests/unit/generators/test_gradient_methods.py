@@ -10,7 +10,7 @@ import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.method import with_options
-from synth.numeric.networks import arrays, load, network, start, straighten
+from synth.numeric.networks import Autoencoder, arrays, critic, load, start, straighten, zeroed
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
@@ -145,8 +145,7 @@ def test_a_flow_of_latent_draws_is_trained_with_the_rest_kept_and_drawn_from_aga
 def test_the_bound_with_splines_is_that_of_the_latent_density_which_they_draw_from():
     """-log p(row | z) - log p(z) + log q(z | row), the density at z by the splines' own Jacobian; zero weights in the
     last layers leave draws as they are."""
-    plan_of = {"sizes": [3, 2], "hidden": 5, "latent": 2}
-    net, plain = network("autoencoder", **plan_of, splines=2), network("autoencoder", **plan_of)
+    net, plain = (zeroed(Autoencoder([3, 2], hidden=5, latent=2, splines=n)) for n in (2, 0))
     start(net, rng=np.random.default_rng(3))
     row, draw = torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0]]), torch.tensor([[0.3, -1.2]])
     mean, spread = net.encoder(row).split(2, dim=1)
@@ -201,7 +200,7 @@ def test_more_teachers_than_memory_holds_are_refused(monkeypatch):
 
 def test_a_network_starts_alike_everywhere():
     """Initial weights are public: drawn from the generator that is handed in, never from torch's own."""
-    one, two = (network("critic", [3, 2], hidden=4) for _ in range(2))
+    one, two = (critic([3, 2], hidden=4) for _ in range(2))
     for made_ in (one, two):
         start(made_, rng=np.random.default_rng(5))
     assert all(np.array_equal(a.detach(), b.detach()) for a, b in zip(one.parameters(), two.parameters(), strict=True))

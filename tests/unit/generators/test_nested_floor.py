@@ -18,19 +18,11 @@ from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Relation
 from synth.questions import Linked, LinkedRelease
-from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
+from tests.unit.generators.helpers import related
 
 EIGHT = {"type": "categorical", "categories": list("abcdefgh")}
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": EIGHT, "v": EIGHT}},
-            "c": {"columns": {"id": {"type": "identifier"}, "y": EIGHT, "w": EIGHT}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 4}],
-    }
-)
+SCHEMA = related({"y": EIGHT, "w": EIGHT}, root={"x": EIGHT, "v": EIGHT}, most=4)
 QUICK = Nested(options=TreeOptions(fits=2))
 
 

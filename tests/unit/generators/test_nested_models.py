@@ -5,19 +5,9 @@ import pytest
 
 from synth.errors import InputError
 from synth.generators.core.related_model import Chances, Child, NestedMixture, joined
-from synth.schema import dataset as datasets
-from tests.unit.generators.helpers import mixture
+from tests.unit.generators.helpers import FLAG, IDENTIFIER, mixture, related
 
-FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
-            "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG, "z": FLAG}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
-    }
-)
+SCHEMA = related({"t": IDENTIFIER, "y": FLAG, "z": FLAG}, order="t")
 HALF, THREE = np.full(2, 0.5), [0, 0, 0, 1.0]
 
 

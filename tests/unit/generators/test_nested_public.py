@@ -19,19 +19,11 @@ from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Relation
 from synth.questions import LinkedRelease, PublicLinked
-from synth.schema import dataset as datasets
 from synth.sources.rows.forest import Forest
+from tests.unit.generators.helpers import related
 
 FOUR = {"type": "categorical", "categories": list("abcd")}
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": FOUR, "v": FOUR}},
-            "c": {"columns": {"id": {"type": "identifier"}, "y": FOUR, "w": FOUR}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 4}],
-    }
-)
+SCHEMA = related({"y": FOUR, "w": FOUR}, root={"x": FOUR, "v": FOUR}, most=4)
 
 
 def alike(roots, seed, *, permuted=False):

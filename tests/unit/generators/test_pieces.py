@@ -16,7 +16,8 @@ from synth.generators.papers import slice_training as training
 from synth.generators.papers.embeddings import TensorDistance
 from synth.generators.papers.slice_training import divergence, wasserstein
 from synth.privacy.noise import SeededNoise
-from tests.unit.generators.embedding_helpers import ROWS, SMALL, fitted, measured
+from tests.unit.generators.embedding_helpers import ROWS, SMALL, measured
+from tests.unit.generators.helpers import fitted
 from tests.unit.generators.simulated_slices import simulated
 
 

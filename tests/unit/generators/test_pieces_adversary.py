@@ -6,14 +6,14 @@ import torch
 
 from synth.generators.micro_batches import Pieces
 from synth.generators.papers.descent import slopes
-from synth.generators.papers.embeddings import FourierDistance, Game
+from tests.unit.generators.embedding_helpers import waves
 
 
 def test_an_adversary_moves_once_a_step_though_memory_runs_out():
     """PEARL's weights change with each look at the misfit: a refused way back does not make it look again."""
     rng = np.random.default_rng(0)
-    distance = FourierDistance([0], [rng.normal(size=(4, 50))], None, rng.normal(size=(1, 2, 50)), 0.1, device="cpu")
-    game, looks, pieces = Game(distance, speed=0.1), [], Pieces()
+    game = waves(rng.normal(size=(4, 50)), rng.normal(size=100), sigma=0.1, speed=0.1)
+    looks, pieces = [], Pieces()
     misfit, grad, calls = game.misfit, torch.autograd.grad, []
 
     def counted(means):
@@ -34,6 +34,6 @@ def test_an_adversary_moves_once_a_step_though_memory_runs_out():
         _, pulls = slopes(game, share, parts, pieces)
     assert len(looks) == 1
     assert pieces.size == 4
-    still = Game(distance, speed=0.0)  # with the weights that the step ended with
-    for got, want in zip(pulls, slopes(still, share, parts, Pieces())[1], strict=True):
+    game.speed = 0.0  # with the weights that the step ended with
+    for got, want in zip(pulls, slopes(game, share, parts, Pieces())[1], strict=True):
         torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-5)

@@ -1,4 +1,4 @@
-"""What is the same in all rows of one parent needs no class for each of its values."""
+"""What is the same in all rows of one parent, as a home's region, or never is, as the orders of an account."""
 
 from dataclasses import replace
 
@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import synth
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.generators.core.related_questions import TreePlan
 from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
+from tests.unit.generators.helpers import IDENTIFIER, related
 
 HOMES, ROWS, REGIONS = 3000, 2, 12
 SMALL = TreeOptions(fits=1, roots=4, children=4, steps=300)
@@ -29,23 +29,7 @@ def alike(regions, ledger, *, order=None, questions):
             "region": np.array(names)[regions(rng)],
         }
     )
-    key = {"parent": "p", "child": "c", "columns": ["id"], "most_children": ROWS}
-    schema = synth.app_api.parse_related(
-        {
-            "dataset": "homes",
-            "tables": {
-                "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-                "c": {
-                    "columns": {
-                        "id": {"type": "identifier"},
-                        "n": {"type": "identifier"},
-                        "region": {"type": "categorical", "categories": names},
-                    }
-                },
-            },
-            "keys": [key if order is None else {**key, "order": order}],
-        }
-    )
+    schema = related({"n": IDENTIFIER, "region": {"type": "categorical", "categories": names}}, most=ROWS, order=order)
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=ledger, seed=0)
     made = carry_out(request, schema, Context(rows={"p": homes, "c": rows}), questions=questions)
     result = made.frames["c"].groupby("id")["region"]
@@ -73,3 +57,26 @@ def test_rows_of_one_parent_are_hardly_alike_where_no_answer_tells(tmp_path):
 
     asked = Nested(options=replace(SMALL, steps=0, spread=0.0, mixing=0.0), plan=TreePlan(oneway=1.0))
     assert alike(regions, tmp_path / "ledger.sqlite", questions=asked) < 0.113
+
+
+ACCOUNTS, KINDS = 3000, ["loan", "rent", "tax"]
+
+
+def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
+    """Chances that are the same for all rows of an account leave a third of pairs alike at least."""
+    rng = np.random.default_rng(0)
+    accounts = pd.DataFrame({"id": [str(i) for i in range(ACCOUNTS)], "x": rng.choice(["0", "1"], ACCOUNTS)})
+    kinds = np.concatenate([rng.permutation(KINDS)[:2] for _ in range(ACCOUNTS)])
+    orders = pd.DataFrame({"id": np.repeat(accounts["id"], 2).to_numpy(), "kind": kinds})
+    schema = related({"kind": {"type": "categorical", "categories": KINDS}}, most=2)
+    request = RunRequest(epsilon=8.0, delta=1e-5, ledger=tmp_path / "ledger.sqlite", seed=0)
+    made = carry_out(
+        request,
+        schema,
+        Context(rows={"p": accounts, "c": orders}),
+        questions=Nested(options=replace(SMALL, roots=16, children=8)),
+    )
+    result = made.frames["c"].groupby("id")["kind"]
+    assert result.nunique()[result.size() > 1].eq(1).mean() < 0.2
+    first = result.first().value_counts(normalize=True)
+    assert first.max() - first.min() < 0.15, "rows in no order: the first of them is any"

@@ -7,38 +7,21 @@ import pytest
 import torch
 
 from synth.errors import UsageError
-from synth.generators.base import Fit, Run
+from synth.generators.base import Fit
 from synth.generators.papers import stepwise
 from synth.generators.papers.dp_kernel import DPKernel
-from synth.mechanisms import counts
-from synth.mechanisms.gradients import Descents
 from synth.numeric import networks
-from synth.pipeline import budget
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, DescentRelease, Step
+from synth.privacy.relation import Relation
+from synth.questions import DescentRelease
 from tests.laws.kernel_points import at, descent, field_at
+from tests.unit.generators import helpers
 from tests.unit.generators.embedding_helpers import CHAIN, chain
 
 METHOD = DPKernel(form="stepwise", steps=60, rate=0.1, points=24, lengthscale=1.0, widths=2)
 
 
-def measured(method, *, relation=Relation.ADD_REMOVE, epsilon=8.0, rows=3000):
-    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    setting = budget.setting(CHAIN, grant, public_rows=rows if relation.rows_are_public else None)
-    places = chain(rows)
-    curator = Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: places,
-        mechanisms={Counts: counts, Step: Descents()},
-        noise=SystemNoise(),
-    )
-    releases = method.measure(Run(curator.ask, setting))
-    curator.close()
-    return releases, setting, curator
+def measured(method, *, rows=3000, epsilon=8.0, **more):
+    return helpers.measured(method, chain(rows), CHAIN, epsilon=epsilon, **more)
 
 
 def model_of(method, releases, setting):

@@ -8,17 +8,10 @@ from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.papers import queries as query_errors
 from synth.generators.papers.queries import BoxWeights, Mwem, Online, OnlineWeights, SmallDb, boxes
-from synth.mechanisms import counts, selection
-from synth.pipeline import budget
-from synth.pipeline.methods import granted
-from synth.privacy.accounting.float_slack import EPSILON_SLACK, SAFETY
-from synth.privacy.accounting.gaussian import calibrate
-from synth.privacy.accounting.renyi import calibrate_rho
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Choice, Counts
+from synth.mechanisms import counts
+from synth.privacy.relation import Relation
 from tests.conftest import SMALL
+from tests.unit.generators.helpers import measured, paid
 
 TOY = synth.Schema.parse(
     {
@@ -40,33 +33,10 @@ def places(schema, rows=2000):
     return result
 
 
-def measured(generator, schema, relation):
-    adjacency = Adjacency(relation=relation)
-    grant = Grant(epsilon=EPSILON, delta=1e-5, adjacency=adjacency, mu=calibrate(EPSILON, 1e-5))
-    rows = places(schema)
-    session = Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: rows,
-        noise=SystemNoise(),
-        mechanisms={Counts: counts, Choice: selection},
-    )
-    setting = Setting(
-        schema=schema,
-        mu=grant.mu,
-        sensitivity=counts.sensitivity(adjacency),
-        signed=counts.signed_sensitivity(adjacency),
-        rho=calibrate_rho(EPSILON, 1e-5),
-        epsilon=EPSILON * (1 - EPSILON_SLACK) * (1 - SAFETY),
-        public_rows=2000 if relation.rows_are_public else None,
-    )
-    return generator.measure(Run(session.ask, setting)), setting, session
-
-
 @pytest.mark.parametrize("generator", [Mwem(), Mwem(ones=0.0), SmallDb()], ids=["mwem", "published", "small_db"])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relation):
-    releases, setting, session = measured(generator, TOY, relation)
+    releases, setting, session = measured(generator, places(TOY), TOY, relation=relation)
     assert 0.999 * EPSILON < session.epsilon_derived <= EPSILON
     rng = np.random.default_rng(1)
     model = generator.fit(releases, setting, Fit(rng))
@@ -75,21 +45,11 @@ def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relat
     assert model.total == pytest.approx(2000, rel=0.15)
 
 
-def paid(*, epsilon, delta, relation=Relation.ADD_REMOVE, rows=20_000):
-    """A curator and a setting of a run, pure where delta is 0."""
-    grant = granted(epsilon, delta, Adjacency(relation=relation), learning=False)
-    held = places(TOY, rows)
-    door = Curator(
-        grant=grant, commit=lambda: None, read=lambda: held, noise=SystemNoise(), mechanisms=budget.mechanisms()
-    )
-    return door, budget.setting(TOY, grant, public_rows=rows if relation.rows_are_public else None), held
-
-
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_online_weights_learn_a_dependence_within_their_budget(relation, delta):
     generator = OnlineWeights(updates=12)
-    door, setting, _ = paid(epsilon=20.0, delta=delta, relation=relation)
+    door, setting = paid(TOY, places(TOY, 20_000), epsilon=20.0, delta=delta, relation=relation)
     releases = generator.measure(Run(door.ask, setting))
     assert 5.0 < door.epsilon_derived <= 20.0
     rng = np.random.default_rng(1)
@@ -102,7 +62,7 @@ def test_online_weights_learn_a_dependence_within_their_budget(relation, delta):
 def test_all_updates_cost_the_whole_budget_and_no_question_comes_after_them():
     generator = OnlineWeights(updates=4)
     for delta in (0.0, 1e-6):
-        door, setting, _ = paid(epsilon=1.0, delta=delta)
+        door, setting = paid(TOY, places(TOY, 20_000), epsilon=1.0, delta=delta)
         online = Online(door.ask, setting, generator)
         box = next(boxes(online.bins))
         while online.left:
@@ -115,7 +75,8 @@ def test_all_updates_cost_the_whole_budget_and_no_question_comes_after_them():
 
 def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
     """Each may be chosen after the answers before; what is answered without a count is near by construction."""
-    door, setting, held = paid(epsilon=5.0, delta=1e-6)
+    held = places(TOY, 20_000)
+    door, setting = paid(TOY, held, epsilon=5.0, delta=1e-6)
     online = Online(door.ask, setting, OnlineWeights(updates=30, questions=300))
     asked = list(boxes(online.bins))[:40] * 3
     for box in asked:
@@ -160,13 +121,8 @@ def test_small_db_has_the_accuracy_that_it_promises():
     promised = query_errors.small_database(asked, 0.35)
     held = {"a": np.arange(rows) % 3 // 2, "b": np.arange(rows) % 5 // 3}
     truth = np.bincount(2 * held["a"] + held["b"], minlength=4) / rows
-    grant = granted(epsilon, 0.0, Adjacency(relation=Relation.REPLACE_ONE), learning=False)
     for _ in range(20):
-        door = Curator(
-            grant=grant, commit=lambda: None, read=lambda: held, noise=SystemNoise(), mechanisms=budget.mechanisms()
-        )
-        setting = budget.setting(TWO, grant, public_rows=rows)
-        (release,) = generator.measure(Run(door.ask, setting))
+        (release,), _, door = measured(generator, held, TWO, epsilon=epsilon, delta=0.0, relation=Relation.REPLACE_ONE)
         made = release.question.expected[0][release.index] / rows
         assert np.abs(made - truth).max() <= promised
     assert door.epsilon_derived <= 1.0
@@ -194,7 +150,8 @@ def test_bounds_of_errors_hold_and_their_best_alpha_is_the_best():
 
 def test_mwem_fits_a_table_of_six_columns():
     generator = Mwem(rounds=2)
-    releases, setting, _ = measured(generator, synth.Schema.parse(SMALL), Relation.ADD_REMOVE)
+    schema = synth.Schema.parse(SMALL)
+    releases, setting, _ = measured(generator, places(schema), schema)
     rng = np.random.default_rng(1)
     model = generator.fit(releases, setting, Fit(rng))
     drawn = model.sample(100, rng=rng)
