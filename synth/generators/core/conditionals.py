@@ -118,15 +118,12 @@ def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list[_Part], l
         else:
             result.append(axis)
     parts = [_Part(axes=tuple(b), sizes=tuple(len(tables[a]) for a in b)) for b in bins]
-    return parts, [_outer_sum([tables[a] for a in b]) for b in bins]
-
-
-def _outer_sum(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Sums of one row of each table, for all combinations of rows, the last table's running fastest."""
-    total = tables[0]
-    for table in tables[1:]:
-        total = (total[:, None] + table[None]).reshape(-1, *table.shape[1:])
-    return total
+    sums = []  # of one row of each table, for all combinations of rows, the last table's running fastest
+    for first, *others in ([tables[a] for a in b] for b in bins):
+        for table in others:
+            first = (first[:, None] + table[None]).reshape(-1, *table.shape[1:])
+        sums.append(first)
+    return parts, sums
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

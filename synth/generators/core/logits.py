@@ -419,7 +419,9 @@ def with_conditionals(
     pairs = [Compared(marginal=m, values=v, made=_made(model, groups, m) * model.total) for m, v in answers]
     several = [t for t in tables if len(t.marginal.bins) > 2]
     larger = [(t.marginal, t.values) for t in several if target in t.marginal.columns]
-    goal = target if target is not None and _suits(target, groups, answers) else None
+    few = target is not None and target in groups and 2 <= groups[target].max() + 1 <= CLASSES
+    mine = [b for m, _ in answers for b in m.bins if few and b.column == target]  # tables that tell of each class
+    goal = target if few and sum(np.array_equal(b.groups, groups[str(target)]) for b in mine) >= 2 else None
     turns = _turns(misses(pairs, model.total, limits), groups, goal, limits, first)
     if goal is not None:
         turns[goal] = []
@@ -502,14 +504,6 @@ def farthest(
         excess[i] = (own - values.size) / np.sqrt(2 * values.size)
     retained = most + int(np.isinf(excess).sum())
     return [answers[i] for i in np.sort(np.argsort(-excess, kind="stable")[:retained])]
-
-
-def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
-    """Few classes, each a group of its own, and two tables at least that tell of them."""
-    if target not in groups or not 2 <= groups[target].max() + 1 <= CLASSES:
-        return False
-    mine = [b for m, _ in answers for b in m.bins if b.column == target]
-    return sum(np.array_equal(b.groups, groups[target]) for b in mine) >= 2
 
 
 def _made(model: Product, groups: Groups, marginal: Marginal) -> np.ndarray:

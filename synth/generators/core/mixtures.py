@@ -83,7 +83,9 @@ def fit(
     answers = [_checked(m, domain) for m in measurements]
     if not answers:
         raise UsageError("no measurement was given: a fit needs one table at least")
-    rows = _total(answers) if total is None else float(total)
+    weights = np.array([1 / (v.size * m.sigma**2) for m, v in answers])  # of the tables' sums, by precision
+    counted = max(1.0, float(np.average([v.sum() for _, v in answers], weights=weights)))
+    rows = counted if total is None else float(total)
     alone = {n: _alone(n, size, answers, rows) for n, size in domain.items()}
     result = OneWays(total=rows, histograms=alone, setting=None)
     tables = [NoisyTable(marginal=m, values=v) for m, v in answers if len(m.bins) > 1]
@@ -123,17 +125,7 @@ def _checked(measurement: Measurement, domain: Mapping[str, int]) -> tuple[Margi
         raise UsageError(f"{named}: the domain asks for finite counts of shape {shape}, given are {values.shape}")
     if not 0 < sigma < np.inf:
         raise UsageError(f"{named}: the noise's deviation must be above 0; for exact counts give a small one, as 0.1")
-    return Marginal(bins=tuple(_bins(n, domain[n]) for n in columns), sigma=sigma), values
-
-
-def _bins(column: str, size: int) -> Bins:
-    return Bins(column=column, cells=size, starts=np.arange(size), groups=np.arange(size))
-
-
-def _total(answers: Sequence[tuple[Marginal, np.ndarray]]) -> float:
-    """The tables' sums, each weighed by its precision."""
-    weights = np.array([1 / (v.size * m.sigma**2) for m, v in answers])
-    return max(1.0, float(np.average([v.sum() for _, v in answers], weights=weights)))
+    return Marginal(bins=tuple(Bins.each(n, domain[n]) for n in columns), sigma=sigma), values
 
 
 def _alone(column: str, size: int, answers: Sequence[tuple[Marginal, np.ndarray]], total: float) -> Histogram:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Progress, Setting
-from synth.generators.core.columns import Histogram, OneWays, project
+from synth.generators.core.columns import OneWays, project
 from synth.generators.core.mixture import axis, rake, said
 from synth.generators.core.problem import Problem, lay_out, refine
 from synth.generators.core.product import Product
@@ -56,9 +56,15 @@ class PosteriorDraws:
             return table.marginal.sigma * rng.standard_normal(table.values.shape)
 
         tables = [replace(t, values=np.rint(t.values + noise(t)).astype(np.int64)) for t in self.tables]
-        histograms = {n: _shaken(h, self.columns.total, rng) for n, h in self.columns.histograms.items()}
+        total, histograms = self.columns.total, {}
+        for name, h in self.columns.histograms.items():  # smaller masses, mostly smoothed, stay as they are
+            shift = np.where(h.mass > STANDS_OUT * h.sigma, h.sigma, 0.0) * rng.standard_normal(len(h.mass))
+            histograms[name] = replace(h, mass=project(h.mass + shift, total=total))
         result = replace(self.columns, histograms=histograms)
-        targets = [replace(t, values=_shaken_target(t, rng)) for t in self.targets]
+        targets = []
+        for target in self.targets:  # cells of public tables, each as far off as the truth may be
+            spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
+            targets.append(replace(target, values=target.values + spread * rng.standard_normal(spread.shape)))
         groups = refine(result, [*tables, *targets])
         problem, spans = lay_out(result, groups, tables, targets)
         weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
@@ -66,19 +72,6 @@ class PosteriorDraws:
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         return Product(total=result.total, weights=weights, axes=axes)
-
-
-def _shaken_target(target: NoisyTable, rng: np.random.Generator) -> np.ndarray:
-    """A public table's cells, each as far off as the truth may be."""
-    spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
-    shifted: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
-    return shifted
-
-
-def _shaken(histogram: Histogram, total: float, rng: np.random.Generator) -> Histogram:
-    """Masses that stand out of the noise under noise drawn again; smaller ones, mostly smoothed, stay as they are."""
-    noise = np.where(histogram.mass > STANDS_OUT * histogram.sigma, histogram.sigma, 0.0)
-    return replace(histogram, mass=project(histogram.mass + noise * rng.standard_normal(len(noise)), total=total))
 
 
 def carried_on(

@@ -50,6 +50,7 @@ class Axis:
         return inside.pick(leaves, rng)
 
 
+PARTS = ("starts", "groups", "within", "probs")  # of an axis, as stored
 View = tuple[np.ndarray, np.ndarray, sampling.Inside]  # probabilities (by group), shares within groups, what to draw
 
 
@@ -57,12 +58,6 @@ def within_groups(mass: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.
     """Mass of each group, and each leaf's share of its group (zero where the group has none)."""
     sums = np.bincount(groups, weights=mass, minlength=int(groups.max()) + 1)
     return sums, mass / np.where(sums > 0, sums, 1.0)[groups]
-
-
-def rows_to_one(table: np.ndarray, *, spare: np.ndarray) -> np.ndarray:
-    """Rows scaled to sum to one; a row of zeros becomes ``spare``."""
-    table = np.where(table.sum(1, keepdims=True) > 0, table, spare)
-    return table / table.sum(1, keepdims=True)
 
 
 def condition(axis: Axis, allowed: np.ndarray) -> View:
@@ -311,8 +306,7 @@ class Product:
         about = {"total": self.total, "axes": [{"column": a.column, "cells": a.cells} for a in self.axes]}
         arrays = {"weights": self.weights}
         for i, axis in enumerate(self.axes):
-            for part in ("starts", "groups", "within", "probs"):
-                arrays[f"{i}.{part}"] = getattr(axis, part)
+            arrays |= {f"{i}.{part}": getattr(axis, part) for part in PARTS}
         if self.strata is not None:
             about["strata"] = self.strata.column
             arrays["strata"] = self.strata.groups
@@ -332,13 +326,8 @@ class Product:
     @staticmethod
     def from_state(about: Mapping, arrays: Mapping[str, np.ndarray]) -> "Product":
         """The model that ``state`` described."""
-        parts = ("starts", "groups", "within", "probs")
         axes = tuple(
-            Axis(
-                column=a["column"],
-                cells=int(a["cells"]),
-                **{p: np.asarray(arrays[f"{i}.{p}"]) for p in parts},
-            )
+            Axis(column=a["column"], cells=int(a["cells"]), **{p: np.asarray(arrays[f"{i}.{p}"]) for p in PARTS})
             for i, a in enumerate(about["axes"])
         )
         conditionals = tuple(
@@ -391,7 +380,9 @@ class Product:
             if not self.weights @ met > 0:  # ruled out: every allowed position alike, components as they were
                 mass = np.bincount(axis.groups, weights=inside.counts.astype(float))
                 met, probs = np.ones(len(probs)), np.ones_like(probs)
-            views.append((rows_to_one(probs * mass, spare=mass), within, inside))
+            table = probs * mass
+            table = np.where(table.sum(1, keepdims=True) > 0, table, mass)  # a row of zeros
+            views.append((table / table.sum(1, keepdims=True), within, inside))
             weights = weights * met
         weights = weights if weights.sum() > 0 else self.weights.astype(float)
         return weights / weights.sum(), views
@@ -492,7 +483,8 @@ class Given:
         model = self.model
         given = {n: p[start : start + size] for n, p in self.given.items()}
         at = {a.column: j for j, a in enumerate(model.axes)}
-        own = {n: _groups(model, at[n], p) for n, p in given.items()}
+        axes = [(n, model.axes[at[n]], p) for n, p in given.items()]
+        own = {n: a.groups[np.searchsorted(a.starts, p, side="right") - 1] for n, a, p in axes}
         component = self._components(np.stack([own[n] for n in given], axis=1), [at[n] for n in given], rng)
         order = np.argsort(component, kind="stable")
         probs = [a.probs.astype(float) for a in model.axes]
@@ -521,10 +513,13 @@ class Given:
         which = np.asarray(which).reshape(-1)
         weights = np.log(np.maximum(self.model.weights.astype(float), 1e-300))
         tables = [np.log(np.maximum(self.model.axes[j].probs.astype(float), 1e-30)) for j in axes]
-        even = _evenly(which, len(contexts), rng)
+        order, sizes = np.lexsort((rng.random(len(which)), which)), np.bincount(which, minlength=len(contexts))
+        even = np.empty(len(which))  # uniform numbers, of rows that are alike even ones, in random order
+        even[order] = np.arange(len(which)) - (np.cumsum(sizes) - sizes)[which[order]]
+        even = (even + rng.random(len(contexts))[which]) / sizes[which]
         out = np.empty(len(groups), dtype=np.int64)
         by_context = np.argsort(which, kind="stable")
-        ends = np.cumsum(np.bincount(which, minlength=len(contexts)))
+        ends = np.cumsum(sizes)
         step = max(1, TOGETHER // len(weights))
         for first in range(0, len(contexts), step):
             part = contexts[first : first + step]
@@ -537,18 +532,3 @@ class Given:
                 result = (run[which[block] - first] < even[block, None]).sum(1)
                 out[block] = np.minimum(result, len(weights) - 1)
         return out
-
-
-def _groups(model: Product, axis: int, positions: np.ndarray) -> np.ndarray:
-    a = model.axes[axis]
-    return a.groups[np.searchsorted(a.starts, positions, side="right") - 1]
-
-
-def _evenly(which: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """A uniform number for each row; those of rows that are alike lie evenly, in random order."""
-    order = np.lexsort((rng.random(len(which)), which))
-    sizes = np.bincount(which, minlength=count)
-    begins = np.cumsum(sizes) - sizes
-    out = np.empty(len(which))
-    out[order] = np.arange(len(which)) - begins[which[order]]
-    return (out + rng.random(count)[which]) / sizes[which]

@@ -372,17 +372,12 @@ def levels(schema: Dataset, columns: Mapping[str, Columns], logits: Mapping[str,
         else:
             probs = _parted(given.columns, columns[table])
             number = out[key.parent].probs[:, columns[key.parent].slices[number_of(table)]]
-            number = _each_number(number, columns[key.parent], table)
+            within = columns[key.parent].numbers.get(number_of(table))  # of bins of several numbers, each number's part
+            number = number if within is None else number @ _real(within, number)
             # rows below hang on u, and so must their number
             fixed = {number_of(k.child) for k in schema.keys_below(table)}
             out[table] = child(out[key.parent].weights, number, probs, given, columns[table], fixed)
     return out
-
-
-def _each_number(number: torch.Tensor, columns: Columns, child: str) -> torch.Tensor:
-    """Chances (C, B) of bins of a number of children as those of each number (C, most + 1)."""
-    within = columns.numbers.get(number_of(child))
-    return number if within is None else number @ _real(within, number)
 
 
 def as_bins(numbers: torch.Tensor, columns: Columns, child: str) -> torch.Tensor:
