@@ -163,24 +163,6 @@ def test_the_bound_with_splines_is_that_of_the_latent_density_which_they_draw_fr
     assert torch.allclose(net.distributions(draw), plain.distributions(draw), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "option", "value"),
-    [
-        ("dp_ctgan", "steps", 0),
-        ("dp_ctgan", "rate", 0.0),
-        ("dp_ctgan", "clip", -1.0),
-        ("dp_vae", "latent", 0),
-        ("dp_vae", "oneway_share", 1.0),
-        ("pate_gan", "rounds", 0),
-        ("pate_gan", "asked", 0),
-        ("pate_gan", "groups", 1),
-    ],
-)
-def test_an_option_out_of_range_is_named(name, option, value):
-    with pytest.raises(UsageError, match=f"`options.{option}={value}`"):
-        with_options(GENERATORS[name], {option: value})
-
-
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_a_plan_names_the_training_and_its_noise(name, relation):

@@ -5,18 +5,9 @@ import pytest
 
 from synth.generators.core.related_tables import ByNumber
 from synth.questions import Bins, Linked, LinkedRelease, Marginal
-from synth.schema import dataset as datasets
+from tests.unit.generators.helpers import FLAG, related
 
-ONE = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": ONE}},
-            "c": {"columns": {"id": {"type": "identifier"}, "y": ONE, "w": ONE}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
-    }
-)
+SCHEMA = related({"y": FLAG, "w": FLAG})
 TIMES = {"rows": [0, 1, 2, 3], "steps": [0, 0, 1, 2]}
 
 

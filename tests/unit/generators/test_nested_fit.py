@@ -11,18 +11,9 @@ from synth.generators.core.related_levels import Columns, Logits, of_root
 from synth.generators.core.related_questions import TreePlan, WantedTable, tree_questions
 from synth.questions import Bins
 from synth.questions.linked import place
-from synth.schema import dataset as datasets
+from tests.unit.generators.helpers import FLAG, related
 
-FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},
-            "c": {"columns": {"id": {"type": "identifier"}, "y": FLAG}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
-    }
-)
+SCHEMA = related({"y": FLAG}, root={"x": FLAG, "w": FLAG})
 
 
 class Shares:

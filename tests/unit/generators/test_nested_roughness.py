@@ -8,18 +8,10 @@ from synth.generators.core.columns import Histogram
 from synth.generators.core.related_fit import Roughness, TreeFit
 from synth.generators.core.related_levels import Logits, levels
 from synth.generators.core.related_tables import Known
-from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
+from tests.unit.generators.helpers import related
 
-SCHEMA = datasets.parse_related(
-    {
-        "tables": {
-            "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-            "c": {"columns": {"id": {"type": "identifier"}, "y": {"type": "integer", "min": 0, "max": 15}}},
-        },
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 7}],
-    }
-)
+SCHEMA = related({"y": {"type": "integer", "min": 0, "max": 15}}, most=7)
 GROUPS = np.repeat(np.arange(8), 2)  # of the sixteen numbers
 
 

@@ -15,6 +15,7 @@ from synth.generators.base import Share
 from synth.generators.core import related as generator
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import side_by_side
+from tests.unit.generators.helpers import FLAG, related
 
 
 def part(value, *, seconds=0.0):
@@ -78,13 +79,7 @@ def test_a_part_that_fails_stops_the_others():
 
 @pytest.mark.usefixtures("few_steps")
 def test_a_model_is_the_same_bytes_on_any_number_of_cores(tmp_path, monkeypatch):
-    flag, key = {"type": "boolean", "categories": ["0", "1"]}, {"type": "identifier"}
-    schema = synth.app_api.parse_related(
-        {
-            "tables": {"p": {"columns": {"id": key, "x": flag}}, "c": {"columns": {"id": key, "y": flag, "z": flag}}},
-            "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
-        }
-    )
+    schema = related({"y": FLAG, "z": FLAG})
     roots = pd.DataFrame({"id": np.arange(300).astype(str), "x": ["0", "1"] * 150})
     rows = pd.DataFrame({"id": np.arange(600).astype(str), "y": ["0", "1", "1"] * 200, "z": ["0", "0", "1"] * 200})
     rows["id"] = (rows["id"].astype(int) % 300).astype(str)

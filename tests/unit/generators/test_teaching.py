@@ -168,11 +168,3 @@ def test_larger_tables_are_refused_by_number_with_a_way_out():
         SmallDb().check_schema(synth.Schema.parse(SMALL))
     with pytest.raises(UsageError, match=r"2.1e\+06 cells.*mixture"):
         OnlineWeights().check_schema(synth.Schema.parse({"columns": wide}))
-
-
-@pytest.mark.parametrize(
-    "wrong", [Mwem(rounds=-1), Mwem(ones=1.0), Mwem(bins=1), SmallDb(records=1), SmallDb(counting=0)]
-)
-def test_options_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match="`options"):
-        wrong.check_options()
