@@ -497,7 +497,7 @@ GROUPINGS: dict[str, tuple[float, Callable[[Column], bool], Callable[..., Sequen
     ),
     BLOCKS: (
         BLOCK,
-        lambda c: c.is_numeric and c.size > GRID,
+        is_tree,
         lambda h, c, setting, share: [_blocks(h, c, setting.sigma(share))],
     ),
 }
