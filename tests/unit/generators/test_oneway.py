@@ -88,17 +88,29 @@ def test_a_tree_keeps_the_shape_of_a_heavy_tail():
 
 
 def test_what_does_not_stand_out_is_counted_together_in_blocks_that_double():
-    """Away from what does: of 160 numbers that hold a row or none, a third of their noise stays in their sum."""
-    positions = np.concatenate([np.repeat(np.arange(40), 500), np.arange(40, 200, 2)])
-    place, ends = setting({"n": {"type": "integer", "min": 0, "max": 199}}), []
+    """Away from what does: of the far leaves, a row or none each, a fraction of their noise stays in their sum."""
+    positions = np.concatenate([np.repeat(np.arange(100), 200), np.arange(2_000, 10_000, 100)])
+    place, ends = setting({"n": {"type": "integer", "min": 0, "max": 9_999}}), []
     for seed in range(20):
-        first, together = ask_columns(OpenSession({"n": positions}, place, seed=seed), place, share=0.5)
-        assert together.question.purpose == BLOCKS
+        asked = ask_columns(OpenSession({"n": positions}, place, seed=seed), place, share=0.5)
+        own = [r for r in asked if r.question.purpose != BLOCKS]
+        (together,) = (r for r in asked if r.question.purpose == BLOCKS)
         groups = together.question.marginals[0].bins[0].groups
-        assert np.bincount(groups + 1).tolist() == [40, 4, 8, 16, 32, 64, 36]
-        ends.append(count_leaves([first, together], place).histograms["n"].counted.rows[40:].sum())
-    alone = first.question.marginals[0].sigma * 160**0.5
-    assert np.sqrt(np.mean((np.array(ends) - 80) ** 2)) < 0.5 * alone
+        sizes = np.bincount(groups[groups >= 0])
+        assert (np.diff(sizes) > 0).mean() > 0.5
+        assert sizes.max() >= 16
+        ends.append([])
+        for releases in (own, [*own, together]):
+            column = count_leaves(releases, place).histograms["n"]
+            ends[-1].append(column.counted.rows[column.starts >= 2_000].sum())
+    alone, both = np.sqrt(np.mean((np.array(ends) - 80) ** 2, axis=0))
+    assert both < 0.6 * alone
+
+
+def test_a_number_that_is_counted_position_by_position_has_its_whole_share_there():
+    place = setting({"n": {"type": "integer", "min": 0, "max": 199}})
+    (only,) = ask_columns(OpenSession({"n": np.repeat(np.arange(40), 500)}, place), place, share=0.5)
+    assert spent_share([only], place) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("size", [257, 1025, 10**6, 2**53])
