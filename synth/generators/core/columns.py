@@ -12,7 +12,7 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.core.density import Counted, Density, fit_density
-from synth.generators.core.prior_variance import TINY, variances
+from synth.generators.core.prior_variance import variances
 from synth.questions import Bins, CountsRelease, Marginal, PublicCounts
 from synth.questions.tables import MarginalsRelease
 from synth.schema.table import Column
@@ -77,9 +77,13 @@ def project(counts: np.ndarray, *, total: float) -> np.ndarray:
     ordered = np.sort(counts)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
     last = np.flatnonzero(ordered > excess)
-    mass = np.maximum(counts - (excess[last[-1]] if len(last) else 0.0), 0.0)
-    whole = mass.sum()
-    return mass * (total / whole) if whole > 0 else np.full(len(mass), total / len(mass))
+    return scaled(np.maximum(counts - (excess[last[-1]] if len(last) else 0.0), 0.0), total)
+
+
+def scaled(mass: np.ndarray, total: float) -> np.ndarray:
+    """Non-negative counts of any shape, brought to the sum; even where all are zero."""
+    whole = float(mass.sum())
+    return mass * (total / whole) if whole > 0 else np.full(mass.shape, total / mass.size)
 
 
 def shrink(counts: np.ndarray, *, total: float, sigma: float) -> np.ndarray:
@@ -187,7 +191,7 @@ class OneWays:
     def margin(self, bins: Bins) -> np.ndarray:
         """Rows in each bin, ``total`` in all."""
         mass = np.bincount(bins.groups, weights=self.histograms[bins.column].mass, minlength=bins.size)
-        return mass * (self.total / max(mass.sum(), TINY))
+        return scaled(mass, self.total)
 
     def alone(self, marginal: Marginal) -> np.ndarray:
         """The table of independent columns, in rows."""
@@ -282,7 +286,7 @@ def smoothed(histogram: Histogram, column: Column, total: float) -> Histogram:
         own = np.where(mass > 0, spare, 0.0)
         mass += (total - mass.sum()) * own / max(own.sum(), 1e-9)
     mass = np.maximum(mass, 0.0)
-    return replace(histogram, mass=mass * (total / max(mass.sum(), 1e-9)), counts=None, density=density)
+    return replace(histogram, mass=scaled(mass, total), counts=None, density=density)
 
 
 def _total(whole: Sequence[CountsRelease], setting: Setting) -> float:
@@ -338,7 +342,7 @@ def _together(histogram: Histogram, marginal: Marginal, counts: np.ndarray, tota
     raw, mass, blocks = was.rows.copy(), histogram.mass.copy(), was.block.copy()
     raw[inside] += ((goal - rows) / variance)[block] * own
     mass[inside] = (np.maximum(goal, 0.0) / wide)[block] * width
-    mass *= total / max(float(mass.sum()), 1e-9)
+    mass = scaled(mass, total)
     blocks[inside] = len(was.whole) + block
     known = np.append(was.whole, np.sqrt(variance * marginal.sigma**2 / (variance + marginal.sigma**2)))
     held, blocks = np.unique(blocks, return_inverse=True)

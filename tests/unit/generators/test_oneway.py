@@ -107,6 +107,16 @@ def test_what_does_not_stand_out_is_counted_together_in_blocks_that_double():
     assert both < 0.6 * alone
 
 
+@pytest.mark.parametrize("size", [200, 10_000])
+def test_where_noise_is_more_than_all_rows_a_column_still_has_them(size):
+    place = setting({"n": {"type": "integer", "min": 0, "max": size - 1}}, mu=0.003)
+    for seed in range(40):
+        releases = ask_columns(OpenSession({"n": np.arange(20)}, place, seed=seed), place, share=0.02)
+        column = estimate_columns(releases, place).histograms["n"]
+        assert np.isfinite(column.mass).all()
+        assert column.mass.sum() == pytest.approx(estimate_columns(releases, place).total)
+
+
 def test_a_number_that_is_counted_position_by_position_has_its_whole_share_there():
     place = setting({"n": {"type": "integer", "min": 0, "max": 199}})
     (only,) = ask_columns(OpenSession({"n": np.repeat(np.arange(40), 500)}, place), place, share=0.5)
