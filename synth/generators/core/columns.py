@@ -380,7 +380,7 @@ def _refine(histogram: Histogram, marginal: Marginal, values: np.ndarray, *, lev
             pieces.append((places, mass, part * was.rows[leaf], noise))
     leaves, mass, rows, noise = (np.concatenate(x) for x in zip(*pieces, strict=True))
     order = np.argsort(leaves)
-    mass = mass[order] * (histogram.mass.sum() / max(mass.sum(), 1e-9))
+    mass = scaled(mass[order], float(histogram.mass.sum()))
     block = was.block[np.searchsorted(histogram.starts, leaves[order], side="right") - 1]
     counted = Counted(rows=rows[order], noise=noise[order], block=block, whole=whole_noise)
     return replace(histogram, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma, counted=counted)
