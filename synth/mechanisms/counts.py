@@ -109,6 +109,7 @@ def noised(marginals: Sequence[Marginal], tables: list[np.ndarray], noise: Syste
     """Exact tables (cells,) in their shapes, each with draws of its own; of ``MANY`` those of one sigma at once.
 
     Privacy: reads rows, under noise: ``tables`` are exact.
+    **Guarantee**: that of each marginal's discrete Gaussian noise, as the question's events state it (counts.md).
     """
     if len(tables) <= MANY:
         return tuple(
