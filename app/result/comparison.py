@@ -326,7 +326,7 @@ WHY = (
 
 def section(job: jobs.Job, release: Path) -> None:
     """Charts and scores, when the steward asks for them and the real table is still there."""
-    st.header(_("Compare with the real rows (for your eyes)"), anchor=False)
+    st.subheader(_("Compare with the real rows (for your eyes)"), anchor=False)
     with st.container(border=True):
         st.warning(_(BANNER), icon=":material/lock_person:")
         if not database.real_there(job):

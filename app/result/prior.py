@@ -21,7 +21,7 @@ def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
     """A line for each column and pair, and one of them as a picture."""
     if not card.get("priors"):
         return
-    st.header(_("What was known, and what the rows said"), anchor=False)
+    st.subheader(_("What was known, and what the rows said"), anchor=False)
     names = ", ".join(p["name"] for p in card["priors"])
     st.markdown(
         _(

@@ -156,13 +156,6 @@ def section() -> None:
 
 
 def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> None:
-    st.caption(
-        _(
-            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
-            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
-            "result made with this description states the charge."
-        )
-    )
     if several(w):
         st.caption(
             _(
@@ -176,7 +169,11 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
         default=learnt,
         key=f"learn_columns_{w.edition}_{len(learnt)}",
         placeholder=_("Choose columns"),
-        help=_("Their values, bounds and missing codes are taken out and learnt."),
+        help=_(
+            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
+            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
+            "result made with this description states the charge."
+        ),
     )
     left, right = st.columns(2)
     epsilon = left.number_input(
@@ -200,7 +197,7 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
     if not answers and several(w):
         st.caption(_("First vouch below for the keys and their bounds."))
     elif not answers:
-        st.caption(_("First answer above whether a person can appear in more than one row."))
+        st.caption(_("First answer whether a person can appear in more than one row."))
     said = _("Spend epsilon {epsilon:g} and learn")
     if first:
         said = (

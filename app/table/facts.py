@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from app.session import words
-from app.session.state import Wizard, leave_out, opened, own, own_left_out, several, wizard
+from app.session.state import Wizard, apart, leave_out, opened, own, own_left_out, several, wizard
 from synth.languages import _
 
 Plain = dict[str, Any]
@@ -195,7 +195,8 @@ def left_out(plain: Plain, name: str) -> Plain:
     return with_column(plain, name, {k: v for k, v in column.items() if k not in ("missing", "nullable")})
 
 
-HEIGHT = 35
+HEIGHT = 35  # of a line of the grid
+TALL, LOWER = 430, 325  # of the grid at most; lower where lists are to be decided on beside it
 
 
 def grid_section() -> None:
@@ -212,7 +213,7 @@ def grid_section() -> None:
         column_config=_columns(base),
         hide_index=True,
         key=f"grid_{edition}",
-        height=min(430, HEIGHT * (len(base) + 1) + 3),
+        height=min(LOWER if apart(w) else TALL, HEIGHT * (len(base) + 1) + 3),
         placeholder="",
     )
     result, left_out = apply(plain, base, edited)

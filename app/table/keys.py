@@ -19,11 +19,12 @@ FILL, LINE, INK = "#e3f1ee", "#15806e", "#13302a"  # read well on light and on d
 def section() -> None:
     """The picture, what is to be decided between tables, and each key's facts."""
     w = wizard()
-    st.graphviz_chart(dot(w.plain), width="content")
-    st.caption(frame.escape(in_words(w.plain)))  # for whoever cannot see it
+    picture, said = st.columns([2, 3], vertical_alignment="center")
+    picture.graphviz_chart(dot(w.plain), width="content")
+    said.caption(frame.escape(in_words(w.plain)))  # for whoever cannot see it
     result, _problem = facts_of(w, complete=False)
     if result is not None:
-        st.info(
+        said.info(
             _(
                 "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
                 "There is one budget for all tables."
@@ -192,20 +193,27 @@ def join_section() -> None:
                 "are looked at, never the rows."
             ).format(tops=frame.escape(", ".join(tops)))
         )
-        for i, key in enumerate(app_api.shared_keys({t: headers[t] for t in tops})):
+        proposed = app_api.shared_keys({t: headers[t] for t in tops})
+        for i, key in enumerate(proposed):
             child, parent, by = (frame.escape(t) for t in (key.child, key.parent, key.columns[0]))
             words = _("{child} belong to {parent} by {by}").format(child=child, parent=parent, by=by)
             if st.button(words, key=f"join_{i}", icon=":material/link:"):
                 _join(w, str(key))
-        st.caption(_("Or choose:"))
+        if proposed:
+            st.caption(_("Or choose:"))
         boxes = st.columns(4)
         child = boxes[0].selectbox(_("Rows of"), tops, key="join_child", help=_("The table with several rows of one."))
         others, said = [t for t in headers if t != child], _("The table with one row of each.")
         parent = boxes[1].selectbox(_("belong to"), others, key="join_parent", help=said)
         said = _("It names the row of the other.")
-        own = boxes[2].selectbox(_("by its column"), headers[str(child)], key="join_own", help=said)
+        below, above = headers[str(child)], headers[str(parent)]
+        alike = next((i for i, name in enumerate(below) if name in above), 0)  # of one name in both: most often the key
+        own = str(boxes[2].selectbox(_("by its column"), below, alike, key=f"join_own_{child}_{parent}", help=said))
         said = _("The column that tells that table's rows apart.")
-        theirs = boxes[3].selectbox(_("which is there"), headers[str(parent)], key="join_theirs", help=said)
+        there = above.index(own) if own in above else 0
+        theirs = boxes[3].selectbox(
+            _("which is there"), above, there, key=f"join_theirs_{child}_{parent}_{own}", help=said
+        )
         if st.button(_("Join these tables"), key="join", icon=":material/link:"):
             _join(w, f"{child}.{own}={parent}.{theirs}")
 

@@ -91,11 +91,10 @@ def _column(w: Wizard, name: str, why: str, keep: Keep) -> None:
     low, high = column.get("min"), column.get("max")
     what = _("{count} values").format(count=count) if count else _("{get} to {get2}").format(get=low, get2=high)
     ways = [k for k in WAYS if (length or k != "group") and (count or k != "list")]
-    way = st.radio(
+    way = st.selectbox(
         f"{name}: {what}; {phrase(why)}",
         ways,
         index=ways.index(_first(w)),
-        horizontal=True,
         key=f"way_{w.edition}_{key}",
         format_func=WAYS.__getitem__,
         help=_("What becomes of this column. Of its own values nothing is published but by the last."),

@@ -40,11 +40,11 @@ def section() -> None:
     reported = phrase(known.dialect.in_words()) if known is not None and known.dialect is not None else _(PLAIN)
     waiting = single and dialect.get("source") == "unconfirmed"
     said = _("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")
-    st.markdown(said.format(reported=frame.escape(reported)))
+    details = _details(w) if single else []
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.markdown(said.format(reported=frame.escape("; ".join([reported, *details]))))
     if not single:
         return
-    for line in _details(w):
-        st.markdown(f"- {frame.escape(line)}")
     for line in w.suggestions:
         if QUESTION in line:
             st.warning(frame.escape(line.split(" state it with")[0]), icon=":material/help:")
@@ -52,7 +52,10 @@ def section() -> None:
         plain = {**w.plain, "dialect": {**w.plain["dialect"], "source": "declared"}}
         intake.replace(plain, _("How the file is read is confirmed on your word."))
     if w.place is not None and w.table != frame.SAMPLE:
-        with st.expander(_("No: read it in another way")):
+        with (
+            right.container(horizontal=True, horizontal_alignment="right"),
+            st.popover(_("No: read it in another way"), icon=":material/edit_document:", type="tertiary"),
+        ):
             _change(w)
 
 
@@ -79,7 +82,7 @@ def _change(w: Wizard) -> None:
         ("decimal", _("Decimal mark"), DECIMALS, ".", _("What stands before the fraction of a number.")),
         ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
     ]
-    for box, (fact, label, known, usual, said) in zip(st.columns(4), choices, strict=True):
+    for box, (fact, label, known, usual, said) in zip([*st.columns(2), *st.columns(2)], choices, strict=True):
         options, now = list(known), dialect.get(fact, usual)
         picked[fact] = box.selectbox(
             label,
@@ -141,18 +144,22 @@ def notes() -> None:
     lines = [s for s in w.suggestions if READ not in s and not any(p in s for p in asked)]
     dash = "- " * (len(lines) > 1)
     message = "\n".join(f"{dash}{frame.escape(frame.sentence(words.plain(line)))}" for line in lines)
-    if message:
+    if message and state.apart(w):  # beside what is to be decided it is no news that must be read
+        with st.expander(_("Notes on the draft ({number})").format(number=len(lines)), icon=":material/lightbulb:"):
+            st.markdown(message)
+    elif message:
         st.info(message, icon=":material/lightbulb:")
 
 
-def draft_again() -> None:
-    """A new draft with what the steward knows; stands open where the draft of several tables is not sound."""
+def draft_again(*, asked: bool = False) -> None:
+    """A new draft with what the steward knows; open where that of several tables is not sound, unless that is
+    ``asked`` about on its own."""
     w, title, unsound = wizard(), _("Draft again from the table, with hints"), False
     if w.place is None or w.table == frame.SAMPLE:
         return
     if several(w):
         title, unsound = _("Draft again from the tables, with hints"), facts_of(w, complete=False)[0] is None
-    frame.fold(title, "hints", lambda: _hints(w, unsound=unsound), expanded=unsound)
+    frame.fold(title, "hints", lambda: _hints(w, unsound=unsound), expanded=unsound and not asked)
 
 
 def _hints(w: Wizard, *, unsound: bool) -> None:

@@ -56,23 +56,28 @@ def _choices() -> None:
 def _chosen(w: Wizard) -> None:
     """What was chosen and how it is read; another one is a click away."""
     at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(
-        _("**Chosen:** {label}{at}, {summary}").format(label=frame.escape(w.label), at=at, summary=stored.size(w.plain))
-    )
-    if right.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
-        w.table, w.label, w.plain, w.place, w.source = None, "", {}, None, None
-        st.rerun()
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    summary = stored.size(w.plain)
+    label = frame.escape(w.label) if w.label != summary else frame.escape(", ".join(w.plain["tables"]))
+    left.markdown(_("**Chosen:** {label}{at}, {summary}").format(label=label, at=at, summary=summary))
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        if st.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
+            w.table, w.label, w.plain, w.place, w.source = None, "", {}, None, None
+            st.rerun()
+        kept = _("Stored in a private folder on this computer until you remove it.")
+        if (
+            w.uploaded
+            and w.place is not None
+            and st.button(
+                _("Remove the stored copy"), key="discard", icon=":material/delete:", type="tertiary", help=kept
+            )
+        ):
+            stored.remove(w.place)
+            w.table, w.label, w.plain, w.place = None, "", {}, None
+            w.notice = _("The stored copy is removed.")
+            st.rerun()
     if not state.several(w):
         reading.section()
-    if w.uploaded and w.place is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(_("Stored in a private folder on this computer until you remove it."), width="content")
-            if st.button(_("Remove the stored copy"), key="discard", icon=":material/delete:", type="tertiary"):
-                stored.remove(w.place)
-                w.table, w.label, w.plain, w.place = None, "", {}, None
-                w.notice = _("The stored copy is removed.")
-                st.rerun()
 
 
 def _sample() -> None:
@@ -215,13 +220,13 @@ def _described(w: Wizard) -> None:
             st.subheader(_("Keys and their bounds"), anchor="keys")
         keys.section()
         if not tied:
-            reading.draft_again()
+            reading.draft_again(asked=len(keys.orphans(w)) > 1 and not keys.undecided(w))
             return
         _problems()
         reading.table_choice()
         reading.section()
-    left = st.container()
-    if state.apart(w):
+    left, apart = st.container(), state.apart(w)
+    if apart:
         left, right = st.columns([3, 2])
         with right:
             st.subheader(_("Lists that may tell of persons"), anchor="lists")
@@ -230,18 +235,22 @@ def _described(w: Wizard) -> None:
         if not many:
             reading.notes()
         facts.grid_section()
-    if not many:
-        _problems()
-        if not state.answered(w):
-            st.subheader(_("Rows of one person"), anchor="person")
-        unit.section()
-        if facts.codes_asked(w):
-            st.subheader(_("Numbers, or codes?"), anchor="codes")
-            facts.codes_section()
+        if not many:
+            _problems()
+            if not state.answered(w):
+                st.subheader(_("Rows of one person"), anchor="person")
+            unit.section()
+            if facts.codes_asked(w):
+                st.subheader(_("Numbers, or codes?"), anchor="codes")
+                facts.codes_section()
+    if apart:
+        with right:
+            learning.section()
     _vouchers()
     prior.section()
     with frame.row("opened_panel"):
-        learning.section()
+        if not apart:
+            learning.section()
         if state.effective_own(w)["columns"]:
             frame.fold(_("One column: its list of values, and confirming it alone"), "one_column", _one)
         if many:

@@ -340,7 +340,7 @@ def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic
     at = loaded(start(), {**clinic, "stays.csv": stays.to_csv(index=False).encode()})
     at.text_input(key="dataset").set_value("clinic").run()
     synth.Ledger().set_policy("clinic", max_epsilon=30.0)
-    way = next(r for r in at.radio if r.key.startswith("way_") and r.key.endswith("stays_ward"))
+    way = next(r for r in at.selectbox if r.key.startswith("way_") and r.key.endswith("stays_ward"))
     way.set_value("learn").run()
     chosen = next(m for m in at.multiselect if m.key.startswith("learn_columns_"))
     assert chosen.value == ["stays.ward"]

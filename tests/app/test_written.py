@@ -40,7 +40,7 @@ def test_a_list_can_be_cut_down_to_a_public_one(start, people):
     schema["columns"]["city"] |= {"risk": "many", "source": "unconfirmed"}
     at = upload(start(), people, schema)
     w = at.session_state["wizard"]
-    at.radio(key=f"way_{w.edition}_city").set_value("list").run()
+    at.selectbox(key=f"way_{w.edition}_city").set_value("list").run()
     assert at.button(key="keep_city").disabled
     at.text_area(key=f"listed_{w.edition}_city").set_value("Rome\nRome\n Bern ")
     at.text_input(key=f"origin_{w.edition}_city").set_value("the atlas").run()
