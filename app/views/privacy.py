@@ -79,10 +79,10 @@ def _choose(w: Wizard) -> None:
         draw = _expected(w) if not blocked else None
         uses = st.container()
         prior.worth()
-        worth = st.container()
+        worth, costs = st.container(), st.container()  # of related tables the errors are all that is expected
     with right:
         frame.fold(_("Experts: what is hidden, delta, other methods"), "experts", lambda: _experts(w))
-        costs = st.container()
+        costs = costs if state.together(w) else st.container()
     if not (
         state.together(w) or any(m["name"] == w.method and w.relation in m["relations"] for m in forecast.methods())
     ):
