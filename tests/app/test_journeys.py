@@ -174,9 +174,10 @@ def test_two_methods_are_compared_on_a_bank_s_file(person):
     person.press("make the table")
     person.page.get_by_text("by released figures only").first.click()  # asked before any download
     person.press("Record this answer")
+    person.page.get_by_role("button", name=ZIP).wait_for()
+    person.look("journey-bank-result")
     person.press("Show the comparison")
     person.page.get_by_text("Scores of SDMetrics' quality report").wait_for()
-    person.look("journey-bank-result")
     assert person.page.get_by_role("button", name=ZIP).count(), "comparing locks no download"
     person.ends(clicks=16)
 
