@@ -19,8 +19,8 @@ from public_tables import DIABETES_CODES, TABLES, drafted, public, ran, scored, 
 from runner import Row, grid, measured, start, sure
 
 UNITS = {
-    "row": (),
-    "patient, 3 rows": ("--unit", "patient_nbr", "--max-rows", 3),
+    "row": ("--unit", "row"),
+    "patient, 3 rows": ("--unit", "patient_nbr", "--max-rows", 3, "--unlinked"),
     "patient, 1 row": ("--unit", "patient_nbr", "--max-rows", 1),
 }
 RULED = {"no rules": "schema.json", "rules declared": "ruled.json"}
