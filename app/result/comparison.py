@@ -38,9 +38,9 @@ def part_names() -> list[str]:
     return [_("Scores"), _("Columns"), _("Pairs"), _("Associations"), _("Three columns"), _("Groups of people")]
 
 
-def verdict(result: Any) -> None:
+def verdict(result: Any, key: str = "why") -> None:
     """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``."""
-    uses(result)
+    uses(result, key)
     if result.reconciled:
         st.caption(frame.escape(phrase(result.reconciled)))
     st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
@@ -581,5 +581,5 @@ def _one_table(job: jobs.Job, release: Path) -> None:
             made[str(job.path), name] = _ask(job, release, tasks.compared_alone, name)
         st.rerun()
     result, said = made[str(job.path), name]
-    verdict(said)
+    verdict(said, "why_alone")
     parts(result, said)
