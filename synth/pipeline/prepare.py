@@ -291,8 +291,7 @@ def planned(
     if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
         agreed = agreed.model_copy(update={"linked": linked})
     schema = as_tables(agreed) if linked else agreed
-    if public:
-        schema = with_combinations(schema, public)
+    schema = with_combinations(schema, public)
     adjacency = adjacency_of(schema, relation)
     adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
     if request.delta == 0 and share > 0:

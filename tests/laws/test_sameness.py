@@ -362,7 +362,10 @@ def test_marks_of_older_ledgers_are_still_compared():
     from synth.privacy.ledger import entries, transactions
 
     book = Ledger()
-    digest = from_frame(small_frame(50)).fingerprint(book.row_key())
+    table = from_frame(small_frame(50))
+    rows = Sketch(book.row_key(), table.names)
+    rows.add(table)
+    digest = RowSketch.read(rows.value()).digest
     reported = {"fingerprint": hmac.new(transactions.key(book.store), digest, "sha256").hexdigest()}
     with transactions.writing(book.store) as db:
         entries.append(db, kind="fingerprint", question=reported, run="r", dataset="old", actor="a")

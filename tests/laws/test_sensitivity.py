@@ -9,7 +9,7 @@ import pytest
 from synth.mechanisms import counts
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal
-from synth.sources.rows import marginals
+from synth.sources.rows import block_counts
 from tests.evil_twins import Silent
 
 A = Bins.each("a", 2)
@@ -109,8 +109,8 @@ def test_chunks_of_rows_count_as_one(monkeypatch):
     rows = {"a": rng.integers(0, 2, 1000), "b": rng.integers(0, 3, 1000)}
     question = Counts(purpose="t", marginals=(Marginal(bins=(A, SKIP), sigma=1.0),))
     whole = counts.answer(question, rows, Silent()).values[0]
-    monkeypatch.setattr(marginals, "STEP", 7)
+    monkeypatch.setattr(block_counts, "GATHERED", 7)
     assert np.array_equal(whole, counts.answer(question, rows, Silent()).values[0])
-    monkeypatch.setattr(marginals, "LOOKUP", 0)
+    monkeypatch.setattr(block_counts, "LOOKUP", 0)
     assert np.array_equal(whole, counts.answer(question, rows, Silent()).values[0])
     assert whole.sum() == np.count_nonzero(rows["b"] != 1)

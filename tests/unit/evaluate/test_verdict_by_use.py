@@ -27,7 +27,7 @@ COLUMNS = facts_of(
     pay=number(0, 1000, decimals=2),
     rich=codes("no", "yes"),
 )
-SCHEMA = synth.Schema.parse({**COLUMNS, "uses": [*LINES, "predict rich"]})
+SCHEMA = synth.Schema.parse({**COLUMNS, "uses": LINES})
 
 
 def rows(seed, *, slope=2.0, size=4000):
@@ -50,7 +50,7 @@ def judged(real, made):
 
 def test_a_second_sample_serves_every_use():
     uses = judged(rows(1), rows(2))
-    assert list(uses) == [f"named: {w}" for w in LINES]
+    assert list(uses) == [f"named: {w}" for w in LINES[:5]]
     assert {u.level for u in uses.values()} == {GOOD}
     table = uses["named: age by sex by edu"]
     assert table.value == pytest.approx(table.second, rel=0.5)

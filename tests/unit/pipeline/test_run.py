@@ -99,7 +99,7 @@ def test_every_option_of_the_command_is_a_field_of_the_request():
     from synth.cli import commands
 
     options = {p.name for p in commands().commands["run"].params} - {"from_release", "job", "source_table", "as_json"}
-    told = {field.alias or name for name, field in RunRequest.model_fields.items() if field.description}
+    told = {field.serialization_alias or name for name, field in RunRequest.model_fields.items() if field.description}
     assert options | {"ask", "actor", "run", "owner", "label"} == told
 
 

@@ -76,7 +76,7 @@ def test_what_arrow_does_not_read_is_refused_however_long_the_table_is(tmp_path)
     for read in (place.check_form, place.read):
         with pytest.raises(InputError, match="damaged"):
             read(columns)
-    facts = parse(facts_of(**FACTS["columns"], b={"type": "categorical"}), complete=False)
+    facts = parse(facts_of(**FACTS["columns"] | {"b": {"type": "categorical"}}), complete=False)
     with pytest.raises(InputError, match="damaged"):  # what is learnt is learnt from rows that Arrow reads
         synth.run(path, schema=facts, dataset="t", epsilon=1, delta=1e-5, method="independent", learn_share=0.5)
     assert not [e for e in Ledger().entries() if e.kind == "spend"]
