@@ -204,7 +204,7 @@ def _lines(job: jobs.Job) -> dict[str, str]:
     }
     if not runs.is_joined(job):
         means = _reported(job, "means")["means"]  # distances to the run's own noisy counts
-        lines |= {t: _percent(means[k]["distance"]) if k in means else "–" for k, t in ANSWERS.items()}
+        lines |= {t: _percent(means[k]["distance"]) if means.get(k) else "–" for k, t in ANSWERS.items()}
         return lines | _scores(made)
     told = {phrase(str(u["use"])): (str(u["level"]), u["value"]) for u in _reported(job, "verdict")["verdict"]}
     lines |= {frame.escape(use): _level(*said) for use, said in told.items()}
