@@ -302,24 +302,8 @@ def _names(names: Any) -> str:
     return reported + ngettext(" and {n} more", " and {n} more", more) if more > 0 else reported
 
 
-def _form(w: Wizard) -> None:
-    """Which, why it is public, and who vouches for that."""
-    if not w.priors:
-        st.caption(
-            _(
-                "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
-                "release tells much of what noise hides, and costs no budget."
-            )
-        )
-    runs, places, alone = own_releases(w), stored.mounted(), access.me().alone
-    kind = st.radio(
-        _("What is it?"),
-        ["file", *(["run"] if runs else []), *(["place"] if places or alone else [])],
-        key="prior_kind",
-        format_func=KINDS.__getitem__,
-        horizontal=True,
-        help=_("A table with the same columns, or some of them, or an earlier release of this program."),
-    )
+def _chosen(w: Wizard, kind: str, runs: list[Any], places: list[Any]) -> Any:
+    """The release, the uploaded file, or the table or folder on this computer; nothing where none is chosen yet."""
     chosen: Any = None
     if kind == "run":
         at = st.selectbox(
@@ -348,7 +332,7 @@ def _form(w: Wizard) -> None:
                 format_func=lambda p: p.name,
                 help=_("Tables in the folders that this installation offers."),
             )
-        if alone:
+        if access.me().alone:
             typed = st.text_input(
                 _("Path"),
                 key="prior_path",
@@ -356,6 +340,28 @@ def _form(w: Wizard) -> None:
                 help=_("The full path of a public table, or of a release's folder, on this computer."),
             )
             chosen = typed.strip() or chosen
+    return chosen
+
+
+def _form(w: Wizard) -> None:
+    """Which, why it is public, and who vouches for that."""
+    if not w.priors:
+        st.caption(
+            _(
+                "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
+                "release tells much of what noise hides, and costs no budget."
+            )
+        )
+    runs, places = own_releases(w), stored.mounted()
+    kind = st.radio(
+        _("What is it?"),
+        ["file", *(["run"] if runs else []), *(["place"] if places or access.me().alone else [])],
+        key="prior_kind",
+        format_func=KINDS.__getitem__,
+        horizontal=True,
+        help=_("A table with the same columns, or some of them, or an earlier release of this program."),
+    )
+    chosen = _chosen(w, kind, runs, places)
     why, who, released = "", "", kind == "run"
     if kind == "file" and chosen is not None and chosen.name.lower().endswith(".zip"):
         released = True

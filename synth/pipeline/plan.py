@@ -119,18 +119,14 @@ def plan(
     the choice of an earlier release costs that is a prior. ``learn_share``: as of ``run``, below 1; the rest is
     forecast with made-up facts in place of those to be learnt, without priors. ``epsilon``, ``delta``, ``method``,
     ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the forecast are shares of rows, 0 to 1;
-    noise is in rows; time in seconds, memory in MiB.
+    noise is in rows; time in seconds, memory in MiB. Errors: UsageError; InputError for an unusable prior.
 
-    Errors: UsageError; InputError for an unusable prior. Privacy: public only.
+    Privacy: public only.
     """
     check_schema(schema, tree=True)
     check(epsilon, delta, pure=True)
     check_num_rows(rows)
-    bare, share = with_target(schema, target), 0.0
-    if learn_share is not None:  # without what nobody vouches for
-        check_left(learn_share)
-        bare = to_learn(bare, False, lambda _: None)
-        share = learning_share(bare, learn_share)
+    bare, share = _to_be_learnt(with_target(schema, target), learn_share)
     facts, link = taken(bare), relation_named(relation)
     generator = generator_named(method, link, options, tree=facts.tree is not None)
     if delta == 0:
@@ -152,15 +148,13 @@ def plan(
         raise UsageError("every column is an identifier; there is nothing to plan")
 
     def of(grant: Grant) -> _Forecast:
-        if facts.tree is None:
-            return _of_one(generator, table, grant, rows)
-        return _of_tree(generator, pretend, grant, rows)
+        alone = facts.tree is None
+        return _of_one(generator, table, grant, rows) if alone else _of_tree(generator, pretend, grant, rows)
 
     def at(other: float) -> list[UseForecast]:
         return _by_use(facts, of(granted(other, delta, adjacency, learning=False)).tables, other)
 
-    first = of(grant)
-    each = sorted({epsilon, *(epsilons if facts.uses else ())})
+    first, each = of(grant), sorted({epsilon, *(epsilons if facts.uses else ())})
     unit = None if facts.tree is None else facts.tree.unit_in_words
     one = unit or ("row" if adjacency.by_row else "person")
     return Plan(
@@ -369,6 +363,18 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
             low, high = (low, middle) if enough(round(exp(middle), 3), i) else (middle, high)
         result[one.use] = round(exp(high), 3)
     return result
+
+
+def _to_be_learnt(schema: Any, asked: float | None) -> tuple[Any, float]:
+    """The schema without what nobody vouches for, and the share of the budget for it.
+
+    Errors: UsageError, InputError.
+    """
+    if asked is None:
+        return schema, 0.0
+    check_left(asked)
+    bare = to_learn(schema, False, lambda _: None)
+    return bare, learning_share(bare, asked)
 
 
 def _learnt(

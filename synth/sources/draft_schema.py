@@ -294,16 +294,7 @@ def draft(
             seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
             cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
         made = reported.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
-        if name not in (group or {}):
-            return made
-        length = (group or {})[name]
-        result = coarsening.coarser(made, length) if made.categories else None
-        if result is None:  # their first characters are of no plain form
-            raise UsageError(
-                f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
-                f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
-            )
-        return result
+        return _grouped(name, made, group[name]) if group and name in group else made
 
     columns = {name: column(name) for name in table.names}
     if target is not None and columns[target].type in ("identifier", "omitted"):
@@ -319,6 +310,17 @@ def draft(
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
     sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else said)]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
+
+
+def _grouped(name: str, column: Column, length: int) -> Column:
+    """By the first characters. Errors: UsageError where those are of no plain form."""
+    result = coarsening.coarser(column, length) if column.categories else None
+    if result is None:
+        raise UsageError(
+            f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
+            f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
+        )
+    return result
 
 
 def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:

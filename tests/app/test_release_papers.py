@@ -80,6 +80,14 @@ def test_a_paper_asks_what_it_lacks_and_is_saved_by_itself(done):
     assert any(e.label.endswith(("answer that it has", "answers that it has")) for e in at.expander)
 
 
+def test_all_papers_are_finished_one_by_one_and_are_in_the_zip(done):
+    at = done
+    for file in papers_of(of(done)):
+        at = fill(at, file) if papers_of(of(at))[file] else at
+    assert "Papers: 8 of 8 are finished" in panels(at)
+    assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 8
+
+
 def test_a_paper_begins_with_what_is_known(done):
     file = papers.RECORDS
     at = opened(done, file)

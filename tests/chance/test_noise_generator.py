@@ -52,15 +52,21 @@ def test_no_word_comes_twice_in_any_stream(words):
 
 
 def test_threads_of_one_source_do_not_repeat_each_other():
-    source, results = SystemNoise(), []
-    crowd = [
-        threading.Thread(target=lambda: results.append(source.gaussian_counts((5000,), sigma=1e12))) for _ in range(8)
-    ]
-    for one in crowd:
-        one.start()
-    for one in crowd:
-        one.join()
-    assert len(np.unique(np.concatenate(results))) > 40_000 * 0.9999
+    """Calls of many threads, one between another's: rows of 25 draws are all different, by either way of drawing."""
+    for sigma in (1e6, 1e12):
+        source, results = SystemNoise(), []
+
+        def draw(source=source, results=results, sigma=sigma) -> None:
+            results.extend(tuple(source.gaussian_counts((25,), sigma=sigma).tolist()) for _ in range(200))
+
+        crowd = [threading.Thread(target=draw) for _ in range(8)]
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        assert len(set(results)) == 1600
+        if sigma == 1e12:
+            assert len({x for row in results for x in row}) == 40_000
 
 
 def forked(deed) -> list[int]:
@@ -76,8 +82,17 @@ def forked(deed) -> list[int]:
     return eval(words)  # our own child's list of numbers
 
 
-def draws(source: SystemNoise) -> list[int]:
-    return source.gaussian_counts((8,), sigma=1e15).tolist()
+def draws(source: SystemNoise, sigma: float = 1e15) -> list[int]:
+    return source.gaussian_counts((16,), sigma=sigma).tolist()
+
+
+@pytest.mark.parametrize("sigma", [1e6, 1e15])
+def test_forked_workers_do_not_share_a_stream(sigma):
+    """Neither with each other nor with their parent, whose stream has begun."""
+    source = SystemNoise()
+    draws(source, sigma)
+    workers = [forked(lambda: draws(source, sigma)) for _ in range(3)]
+    assert len({tuple(s) for s in (*workers, draws(source, sigma))}) == 4
 
 
 def test_a_forks_fork_that_bears_the_first_ones_number_shares_no_stream(monkeypatch):

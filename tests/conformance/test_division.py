@@ -40,6 +40,9 @@ def even() -> pd.DataFrame:
 def test_the_plan_divides_the_budget_as_the_run_does(method, tmp_path):
     asked = {"method": method, "options": QUICK.get(method, {}), **BUDGET}
     plan = synth.plan(SCHEMA, rows=ROWS, **asked)
+    usual = synth.plan(SCHEMA, rows=500, method=method, **BUDGET)  # as everybody has it who names no option
+    assert usual.steps
+    assert all(s.sigma_least > 0 for s in usual.steps)
     book = synth.Ledger(tmp_path / "ledger.sqlite")
     run = synth.run(even(), schema=SCHEMA, dataset="d", ledger=book.path, num_rows=1, noise=SeededNoise(1), **asked)
     assert [replace(p, share=pytest.approx(p.share)) for p in plan.budget] == division(run.card["mechanisms"])

@@ -11,9 +11,12 @@ from collections import Counter
 import pytest
 
 import synth
+from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.method import Between, OneOf, options_of
+from synth.pipeline.methods import generator_named
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.relation import relation_named
 from tests.conformance.refusing import (
     FRAME,
     FREE,
@@ -43,6 +46,15 @@ def test_every_option_has_a_range_that_holds_its_default(name):
     assert options.keys() == ranges.keys()
     assert all(ranges[n].admits(v) for n, v in options.items())
     assert all(isinstance(r, Between | OneOf) for r in ranges.values())
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_an_option_beyond_its_ends_makes_no_method(name):
+    """Before any run, and of every method; below by whole runs."""
+    for option in GENERATORS[name].ranges:
+        for value in outside(name, option):
+            with pytest.raises(UsageError, match=option):
+                generator_named(name, relation_named(GENERATORS[name].relations[0]), {option: value})
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,10 @@ def tests() -> set[str]:
     """All tests, as the page names them."""
     files = (ROOT / "tests").rglob("test_*.py")
     return {
-        f"{f.name}::{n.name}" for f in files for n in ast.parse(f.read_text()).body if isinstance(n, ast.FunctionDef)
+        f"{f.name}::{n.name}"
+        for f in files
+        for n in ast.parse(f.read_text()).body
+        if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")
     }
 
 
@@ -70,6 +73,8 @@ def test_files_that_the_page_names_are_there():
     named = set(re.findall(r"`((?:synth|tests|benchmarks)/[\w/.]+)`", PAGE))
     assert len(named) > 10
     assert not [n for n in named if not (ROOT / n).exists()]
+    every = {p.name for top in ("synth", "tests", "benchmarks") for p in (ROOT / top).rglob("*.py")}
+    assert not set(re.findall(r"`(\w+\.py)`", PAGE)) - every
 
 
 @pytest.mark.parametrize("source", NUMBERS)

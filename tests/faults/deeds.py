@@ -202,6 +202,7 @@ def judge_job(place: Path, message: str, kind: str) -> None:
         if path.is_file() and path.name != "ledger.sqlite.key":
             assert b"SENTINEL" not in path.read_bytes(), path
     assert job_again(place).startswith("code0")
+    assert len([e for e in book(place).entries() if e.kind == "spend"]) == len(spent) + 1, "a spend stands"
 
 
 def job_again(place: Path) -> str:

@@ -39,7 +39,7 @@ CROWD = [
     *(f"new {i / 8}" for i in range(70_000)),
 ]  # more than any reader lists or fetches at a time
 LONG = "7" * 5_000_000
-NUL = ["a\0", "1.10\0"]
+NUL = ["a\0", "\0a", "a\0b", "1.10\0"]
 
 
 def tables(schema: Schema) -> list[list[Bins]]:

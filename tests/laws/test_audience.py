@@ -45,14 +45,14 @@ def known(table, command):
 
 
 def capped(_, __):
-    Ledger().set_policy("club", max_epsilon=0.25)
+    Ledger().set_policy("club", max_epsilon=0.2513)
 
 
 REFUSALS = {  # what is done to the table, and words of the reason that nobody else may read
     "a ragged row": (ragged, "fields"),
     "no row": (empty, "row"),
     "the same rows": (known, "'before'"),
-    "a cap": (capped, "remaining 0.25"),  # a figure alone may stand in the seconds, too
+    "a cap": (capped, "0.2513"),
 }
 
 

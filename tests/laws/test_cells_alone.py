@@ -7,12 +7,12 @@ from synth.schema import codec
 from synth.schema.table import Column
 
 HOSTILE = {
-    "blank": ["", " "],
+    "blank": ["", " ", "a "],
     "word": ["x", "Infinity", "nan", "True", "0x10", "1_0"],
     "decimal": ["0.5", "7.125", "1e3", ".5", "1e999"],
     "19 digits": [str(10**18 + 65), "9" * 19, "-" + "9" * 40],
     "dates": ["2020-01-01", "2020-01-01T10:11:12", "infinity", "-infinity", "99999-01-01"],
-    "NUL": ["\0", "1\0", "a\0", "2020-01-01\0"],
+    "NUL": ["\0", "1\0", "a\0", "\0a", "a\0b", "2020-01-01\0"],
     "5 MB": ["7" * 5_000_000, "a" * 5_000_000],
     "new texts": [f"new {i}" for i in range(100_000)],
     "new numbers": [str(i / 8) for i in range(100_000)],

@@ -102,6 +102,8 @@ CASES = [
     ),
     (Column(type="integer", min=0, max=9, missing=("?",)), ["?", "x", "", "nan"], ["?", "?", "?", "?"]),
     (Column(type="float", min=0, max=1, decimals=2), ["0.126", "1"], ["0.13", "1.00"]),
+    (Column(type="integer", min=5, max=5), ["5", "9", "x"], ["5", "5", "5"]),
+    (Column(type="categorical", categories=("only",)), ["only", "other"], ["only", "only"]),
     (Column(type="boolean", categories=("no", "yes"), missing=("N",)), ["yes", "N", "maybe"], ["yes", "N", "N"]),
     (
         Column(type="categorical", categories=("3", "None", "NA"), nullable=True),

@@ -21,7 +21,6 @@ from tests.conftest import SMALL, small_frame
 from tests.made import ran
 from tests.unit.reporting.related_homes import PLAIN, homes
 
-pdfium = pytest.importorskip("pypdfium2")
 pytestmark = pytest.mark.xdist_group("said once")
 
 NUMBER = r"(\d[\d.,]*(?:e-\d+)?)"
@@ -42,6 +41,7 @@ TABLES = {
 def words(name: str, content: bytes) -> str:
     """A part of a bundle as people read it, in one line."""
     if name.endswith(".pdf"):
+        pdfium = pytest.importorskip("pypdfium2")
         return " ".join(page.get_textpage().get_text_range() for page in pdfium.PdfDocument(content))
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", content.decode(), flags=re.S))
 

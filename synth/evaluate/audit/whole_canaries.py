@@ -187,10 +187,8 @@ def standard(max_rows: int = 1) -> list[Canary]:
     row = amounts, [("d", "7", "yes")], [("c", "4", "no")]
     moved = [("a", "no"), ("b", "yes")] * 30, [("b", "yes")], [("a", "no")]
     texts, ordinary = [(f"text {i}", "no") for i in range(TEXTS)], [("a", "no"), ("b", "no")] * 20
-    moment, large = pd.Timestamp("2020-01-02"), str(LARGE + 65)
+    large = str(LARGE + 65)
     numbers = {"number": {"type": "integer", "min": LARGE, "max": LARGE + 255}, "flag": COLUMNS["flag"]}
-    decimals = {**TWO, "kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}}
-    days, dated = {"day": DAY, "flag": COLUMNS["flag"]}, {**COLUMNS, "day": DAY}
     pushing = 3 * most - 1 + most % 2  # odd, and one less is even
 
     def alike(value: str, size: int, flag: str = "yes") -> tuple[Rows, Rows]:
@@ -202,9 +200,6 @@ def standard(max_rows: int = 1) -> list[Canary]:
 
     persons = [([(s, "d", "yes") for s in spelled] * twice, spelled) for spelled in SPELLINGS.values()]
     capitals = (capital([i // 3 for i in range(12)], 0), capital([7] * 20 * most, 6), capital([8] * 20 * most, 4))
-    reads = [("=CANARY", "CANARY 1e999", "", "-infinity")], [("c", "4", "no", "2020-01-05")]
-    sheet = [("a", 0, "no", moment.to_pydatetime()), ("b", 1, "no", moment.to_pydatetime())] * 6
-    clock = [("=CANARY()", "CANARY _xD800_ 1e999", True, dt.time(1))], [("c", 4, "no", dt.datetime(2020, 1, 5))]
     header, crowd = ("PERSON", PERSON, "amount"), _crowd(max(1280 // most, 20), twice)
     return [
         _one("a row more", COLUMNS, *row),
@@ -233,6 +228,19 @@ def standard(max_rows: int = 1) -> list[Canary]:
         ),
         # the private table stands in an earlier release, which is the prior, and which nothing takes therefore
         _one("the table in an earlier release", COLUMNS, *row, prior=True, refused=True),
+        *_of_cells(amounts, ordinary),
+    ]
+
+
+def _of_cells(amounts: Rows, ordinary: Rows) -> list[Canary]:
+    """Cells that a reader, a type or a spreadsheet may stumble over, each with ordinary cells in their place."""
+    moment = pd.Timestamp("2020-01-02")
+    decimals = {**TWO, "kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}}
+    days, dated = {"day": DAY, "flag": COLUMNS["flag"]}, {**COLUMNS, "day": DAY}
+    reads = [("=CANARY", "CANARY 1e999", "", "-infinity")], [("c", "4", "no", "2020-01-05")]
+    sheet = [("a", 0, "no", moment.to_pydatetime()), ("b", 1, "no", moment.to_pydatetime())] * 6
+    clock = [("=CANARY()", "CANARY _xD800_ 1e999", True, dt.time(1))], [("c", 4, "no", dt.datetime(2020, 1, 5))]
+    return [
         _one("cells that cannot be read", dated, [(*r, "2020-01-02") for r in amounts], *reads),
         _one("a text of a million characters", TWO, ordinary, [("x" * LONG, "no")], [("c", "no")]),
         _one(

@@ -133,7 +133,7 @@ def weighted(workload: Workload, bins: Sequence[Bins]) -> Tables:
 
     Privacy: public only, or released answers only as the bins are.
 
-    >>> from synth.generators.workload import NamedTable
+    >>> from synth.generators.base import NamedTable
     >>> bins = [Bins.each(n, 2) for n in "abc"]
     >>> weighted(Workload(tables=(NamedTable(columns=("c", "a"), weight=2.0),)), bins)
     (((0, 1), 1.0), ((0, 2), 15.0), ((1, 2), 1.0))

@@ -51,6 +51,8 @@ EVENTS = {
     ),
     "r": SlicesDpEvent(name="r", sensitivity=1.0, sigma=5.0, dim=9, num_slices=4, directions="rotation", count=2),
     "sr": SlicesDpEvent(name="sr", sigma=3.0, num_slices=4, rate=0.3, **SLICED),
+    "sr3": SlicesDpEvent(name="sr3", sigma=3.0, num_slices=4, rate=0.3, count=3, **SLICED),
+    "sf": SlicesDpEvent(name="sf", sigma=5.0, num_slices=4, failure_delta=1e-8, **SLICED),
     "c": BoundedRangeDpEvent(name="c", sensitivity=1.3, sigma=40.0, count=8),
     "z": ZCDpEvent(name="z", sensitivity=1.0, sigma=6.0),
     "e": ExponentialMechanismDpEvent(name="e", sensitivity=0.1, sigma=1.0, count=4),
