@@ -114,3 +114,18 @@ def test_chunks_of_rows_count_as_one(monkeypatch):
     monkeypatch.setattr(block_counts, "LOOKUP", 0)
     assert np.array_equal(whole, counts.answer(question, rows, Silent()).values[0])
     assert whole.sum() == np.count_nonzero(rows["b"] != 1)
+
+
+def test_the_lectures_four_sensitivities_are_the_largest_moves():
+    """L2 and L1: histograms, rows added or replaced; k ballots of each; Gram matrices of rows with entries up to 1."""
+
+    def moves(added):
+        return [(np.linalg.norm(m), np.abs(m).sum()) for m in added]
+
+    cells = np.eye(4)
+    assert max(moves(cells)) == (1, 1)
+    assert max(moves(a - b for a in cells for b in cells)) == (sqrt(2), 2)
+    ballots = [np.array(b) for b in product([0, 1], repeat=5) if sum(b) <= 3]
+    assert max(moves(ballots)) == (sqrt(3), 3)
+    grams = [np.outer(x, x) for x in product([-1, 0.5, 1], repeat=3)]
+    assert max(moves(grams)) == (3, 9)

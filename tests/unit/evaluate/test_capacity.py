@@ -46,7 +46,7 @@ def grid(law, shift: float, points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_linear_attacker_sees_less_of_laplace_noise_than_there_is(epsilon):
     assert 0 < laplace_linear_kl(epsilon) < laplace_kl(epsilon)
-    assert laplace_renyi_at_least(epsilon, 2.0) <= laplace_renyi(epsilon, 2.0)
+    assert laplace_renyi_at_least(epsilon, 2.0) <= laplace_renyi(epsilon, 2.0) < epsilon, "Corollary 1 prints epsilon"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
@@ -58,6 +58,12 @@ def test_closed_forms_are_the_definitions(epsilon):
     points = np.linspace(-40 / epsilon, 40 / epsilon, 2001)
     p, q = grid(law, 1.0, points), grid(law, 0.0, points)
     assert restricted_kl(p, q, points[:, None]) == pytest.approx(laplace_linear_kl(epsilon), rel=2e-3)
+    for noise, ours in (
+        (law, laplace_renyi(epsilon, 3.0)),
+        (norm(scale=1 / epsilon), gaussian_renyi(1 / epsilon, 3.0)),
+    ):
+        density = np.exp(noise.logpdf(points - 1) * 3 - noise.logpdf(points) * 2)
+        assert np.log(np.trapezoid(density, points)) / 2 == pytest.approx(ours, rel=2e-3)
     seen = laplace_linear_renyi(epsilon, 3.0)
     assert restricted_renyi(p, q, points[:, None], 3.0) == pytest.approx(seen, rel=2e-3)
     assert 0 < seen < laplace_renyi(epsilon, 3.0)

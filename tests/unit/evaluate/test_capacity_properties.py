@@ -213,6 +213,18 @@ def test_theorem_2_a_coin_between_mechanisms_shows_no_more_than_the_worse(f):
         assert mixed <= t * one + (1 - t) * other + 1e-4 <= max(one, other) + 2e-4
 
 
+@pytest.mark.parametrize("order", [1.5, 2.0, 3.5])
+def test_theorem_2_holds_of_renyis_divergence_which_grows_with_the_alpha_divergence(order):
+    """The worse of both bounds the coin, also where their mean does not (statement B's example)."""
+    x = RNG.normal(size=(7, 2))
+    for p, q, r, s in (laws(7, 4) for _ in range(5)):
+        worse = max(restricted_renyi(p, q, x, order), restricted_renyi(r, s, x, order))
+        assert restricted_renyi((p + r) / 2, (q + s) / 2, x, order) <= worse + 1e-4
+    p, r, s = np.array([1e-3, 1 - 1e-3]), np.array([1 - 1e-3, 1e-3]), np.array([0.01, 0.99])
+    one = np.eye(2)[:, :1]
+    assert restricted_renyi((p + r) / 2, (p + s) / 2, one, order) <= restricted_renyi(r, s, one, order)
+
+
 def ball(p, q, order, *parts):
     """D_alpha over h1 + h2 + c, each of norm at most 1/2 in its features: convex and translation-invariant."""
 

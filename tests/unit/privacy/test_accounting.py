@@ -1,6 +1,6 @@
 """Calibration and composition agree with closed forms and with loss distributions, on the safe side."""
 
-from math import erf, exp, inf, nan, sqrt
+from math import erf, exp, inf, log, nan, sqrt
 
 import dp_accounting
 import numpy as np
@@ -32,6 +32,8 @@ def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     mu = calibrate(epsilon, delta)
     assert derived_epsilon(mu, delta) <= epsilon
     assert derived_epsilon(mu * 1.005, delta) > epsilon
+    if epsilon < 1:
+        assert 1 / mu < sqrt(2 * log(1.25 / delta)) / epsilon, "the textbook's noise, for which epsilon is below 1"
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [g for g in GRID if g[0] <= 5.1 and g[1] >= 1e-5])
