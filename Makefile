@@ -110,7 +110,7 @@ bench-rows: setup  ## docs/benchmarks.md, counting: 100 million rows; 5 GB of te
 
 bench-device: setup  ## processor beside GPU, three sizes, ten minutes: benchmarks/results/device.json
 	$(BIN)/python benchmarks/scaling.py --devices cpu,$(or $(DEVICE),cuda) --rows 1000,10000,100000 --columns "" --categories "" \
-		--methods "mixture,slicing loss=kl,dp_kernel,dp_kernel form=stepwise variant=conditional,dp_ctgan" \
+		--methods "mixture,slicing loss=kl,dp_kernel,dp_kernel form=gaussian,dp_merf" \
 		--most-seconds 18 --json benchmarks/results/device.json
 
 bench-draw: setup  ## docs/benchmarks.md, rows a second; needs the public tables

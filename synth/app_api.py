@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond
     from synth.pipeline.encoded_rows import encode
     from synth.pipeline.inference.released_counts import count_intervals
+    from synth.pipeline.methods import finds_gpu
     from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import worth as prior_worth
     from synth.pipeline.prepare import charged_before
@@ -135,6 +136,7 @@ _HOME = {
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",
+    "finds_gpu": "pipeline.methods",
     "grouped": "schema.coarsening:coarser_plain",
     "groups": "schema.coarsening:offered",
     "is_folder_of_tables": "sources.draft_related",

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.session import words
 from app.session.state import Wizard, effective
+from synth import app_api
 from synth.languages import Texts, _
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -156,6 +157,14 @@ def written_choice(w: Wizard) -> None:
             "description."
         ),
     )
+
+
+def device_choice(w: Wizard) -> None:
+    """The switch, where there is a GPU."""
+    if app_api.finds_gpu():
+        says = _("Methods that train on the rows themselves use the processor alone. The guarantee is the same.")
+        chosen = st.toggle(_("Use the graphics card where the method can"), w.device == "auto", "device", help=says)
+        w.device = "auto" if chosen else "cpu"
 
 
 def written_as(w: Wizard) -> str:

@@ -55,6 +55,7 @@ def _request(w: Wizard) -> app_api.RunRequest:
         separate=_apart(w),
         method=joined_method(w) if together(w) else w.method,
         options={} if together(w) else w.options,
+        device=w.device,
         dialect="same" if several(w) else options.written_as(w),
         **prior.asked(w),
     )

@@ -91,6 +91,7 @@ class Wizard:
     relation: str = "add_remove"
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
+    device: str = "auto"  # where to compute: auto takes a GPU that the method can use; or cpu
     written: str = "same"  # how the CSV of a table with its own dialect is written: same or plain
     priors: list[dict[str, str]] = field(default_factory=list)  # what is public and like the table (app/run/prior.py)
     rows: int = 0  # about how many, as the steward says; 0 before

@@ -107,7 +107,7 @@ def _choose(w: Wizard) -> None:
 
 
 def _experts(w: Wizard) -> None:
-    """What is hidden, the allowance, the method and its options, and how the table is written."""
+    """What is hidden, the allowance, the method and its options, how the table is written, and on what machine."""
     _hides(w)
     _delta(w)
     if state.together(w):
@@ -116,6 +116,7 @@ def _experts(w: Wizard) -> None:
         _choice(w)
     if not state.several(w):
         options.written_choice(w)
+    options.device_choice(w)
 
 
 def _blocked(w: Wizard) -> str:

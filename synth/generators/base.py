@@ -258,12 +258,14 @@ class Setting:
 class Run:
     """What a method measures with: ``ask`` answers questions, under noise, in this ``setting``.
 
+    ``device``: torch's, for models fitted between questions.
     Privacy: released answers only: rows are reached by ``ask`` alone.
     """
 
     ask: Ask
     setting: Setting
     progress: Progress = lambda _: None
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,6 +104,11 @@ class Method(ABC):
         return True
 
     @property
+    def takes_device(self) -> bool:
+        """Whether torch's work can be done on another device than the processor."""
+        return self.by_torch
+
+    @property
     def needs_public_rows(self) -> bool:
         """Whether what it asks tells how many rows there are."""
         return False

@@ -97,7 +97,8 @@ class ChargedRun:
         session, told = self._to_measure()
         self.context.reporter.stage("measure")
         self.priors = encoded(self.plan.priors, self.schema)
-        run = Run(session.ask, replace(told, priors=self.priors), self.context.reporter.progress)
+        reporter = self.context.reporter
+        run = Run(session.ask, replace(told, priors=self.priors), reporter.progress, self.plan.device)
         releases = self.plan.questions.measure(run)
         self.given = session.public_values(self.schema.public_columns)
         session.close()

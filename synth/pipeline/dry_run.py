@@ -170,7 +170,7 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
         questions=generator,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         dataset="made-up rows",
-        device=resolve_device("auto", by_torch=generator.by_torch),
+        device=resolve_device("auto", generator),
         book=Ledger(folder / "ledger.sqlite"),
     )
     plan.check()

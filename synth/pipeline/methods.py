@@ -1,6 +1,8 @@
 """The methods by name: their options, what they ask of a schema, and the noise that a guarantee grants them."""
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, meant
@@ -13,6 +15,7 @@ from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.kinds import kinds_of
 
+DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # of GPUs that torch calls cuda
 PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
 
 
@@ -118,19 +121,34 @@ def check_pure(questions: Method) -> None:
         )
 
 
-def resolve_device(device: str, *, by_torch: bool = True) -> str:
-    """The device that a name means; ``by_torch``: of a fit that could use another than the processor.
+@cache
+def finds_gpu() -> bool:
+    """Whether torch finds a GPU; it loads only where a driver stands among the machine's devices.
 
-    Errors: UsageError when it is not there.
+    Privacy: public only.
     """
-    if device == "cpu" or (device == "auto" and not by_torch):
+    if not any(Path(driver).exists() for driver in DRIVERS):
+        return False
+    import torch  # costs seconds
+
+    return torch.cuda.is_available()
+
+
+def resolve_device(device: str, asked: Method) -> str:
+    """The device that a name means to a method.
+
+    Errors: UsageError where there is none, and for one that the method would not use.
+    """
+    if device == "cpu" or (device == "auto" and not asked.takes_device):
         return "cpu"
+    if device != "auto" and device.split(":")[0] != "cuda":
+        raise UsageError(f"device {device!r} is not known; choose one of auto, cpu, cuda")
+    if not asked.takes_device:
+        raise UsageError(f"device {device!r}: method {asked.name} computes on the processor alone; use cpu, or auto")
     import torch  # costs seconds, so only where it is needed
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.split(":")[0] != "cuda":
-        raise UsageError(f"device {device!r} is not known; {meant(device, ('auto', 'cpu', 'cuda'))}")
     if not torch.cuda.is_available():
         raise UsageError(f"device {device!r}: torch finds no GPU here; use cpu, or auto, which takes one where it is")
     return device

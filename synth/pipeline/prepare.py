@@ -335,7 +335,7 @@ def planned(
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
         learn_share=share,
         dataset=dataset,
-        device=resolve_device(request.device, by_torch=asked.by_torch),
+        device=resolve_device(request.device, asked),
         book=book,
         public=public,
     )

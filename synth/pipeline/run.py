@@ -307,7 +307,7 @@ def refit(release: str | Path, *, reporter: Reporter | None = None, **options: A
         schema, setting = with_target(stored.schema, wanted.target), stored.setting
         if not tree:
             setting = replace(setting, schema=schema, workload=workload(schema))
-        device, started = resolve_device(wanted.device, by_torch=generator.by_torch), time.perf_counter()
+        device, started = resolve_device(wanted.device, generator), time.perf_counter()
         card = {k: v for k, v in stored.card.items() if k not in ("fit", "totals", "public_columns")}
         card |= {"method": generator.name, "refitted": True}  # the target, and so the schema, may differ
         card["schema_sha256"] = hashlib.sha256(schema.to_json().encode()).hexdigest()

@@ -5,7 +5,7 @@ import time
 import pytest
 
 import synth
-from app.run import options
+from app.run import options, runs
 from app.session import words
 from app.session.state import view
 from synth.generators import GENERATORS
@@ -72,3 +72,14 @@ def test_a_trained_method_is_chosen_with_its_options_and_a_forecast(start, metho
     while not any(m.label == "Time" for m in at.metric):  # worked out in the background
         assert time.monotonic() < limit, said(at)
         at.run()
+
+
+def test_who_has_a_gpu_may_do_without_it(start, monkeypatch):
+    at = sample(start)
+    at.switch_page(view("privacy")).run()
+    assert not [t for t in at.toggle if t.key == "device"]
+    assert runs._request(at.session_state["wizard"]).device == "auto"
+    monkeypatch.setattr(options.app_api, "finds_gpu", lambda: True)
+    at.run()
+    at.toggle(key="device").set_value(False).run()
+    assert runs._request(at.session_state["wizard"]).device == "cpu"

@@ -77,6 +77,11 @@ class DPKernel(embeddings.OneEmbedding):
         """Whether all questions are Gaussian, so that the run has a mu."""
         return self.form != "stepwise"
 
+    @property
+    def takes_device(self) -> bool:
+        """Of one step after another the curator sums rows' gradients exactly, which it can on a processor alone."""
+        return self.form != "stepwise"
+
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
         if self.variant == "parallel" and self.form == "path":
@@ -123,7 +128,8 @@ class DPKernel(embeddings.OneEmbedding):
         **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
         randomness of this phase comes from a public seed.
         """
-        kernel, gradients, how = self._kernel(columns), self.gradients == "joint", Fit(embeddings.public_rng())
+        kernel, gradients = self._kernel(columns), self.gradients == "joint"
+        how = Fit(embeddings.public_rng(), device=run.device)
         options = replace(self.fitting, steps=ROUND_STEPS)
         model, state = columns.independent(), None
         releases: list[questions.FunctionalRelease] = []
@@ -153,7 +159,8 @@ class DPKernel(embeddings.OneEmbedding):
             run.progress((step + 0.5) / ROUNDS)
             if step < ROUNDS - 1:
                 state = state or State(columns, options, how)
-                distance = WithOneWays(kernels.path_distance(columns, releases, device="cpu"), columns, device="cpu")
+                distance = kernels.path_distance(columns, releases, device=how.device)
+                distance = WithOneWays(distance, columns, device=how.device)
                 state.descend(distance, steps=ROUND_STEPS, progress=how.progress)
                 model = columns.model(*state.arrays())
         return releases

@@ -45,6 +45,11 @@ class Trained(WithOneWays):
     outcome: ClassVar[type[DescentRelease | TaughtRelease]]
     purpose: ClassVar[str]
 
+    @property
+    def takes_device(self) -> bool:
+        """No: the curator sums rows' gradients exactly, which it can on a processor alone."""
+        return False
+
     @abstractmethod
     def train(self, run: Run, base: Baseline) -> Release:
         """The whole training, whose steps ask. Randomness in it is public (``mlp.PUBLIC_SEED``)."""
