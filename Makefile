@@ -22,7 +22,7 @@ LEFT_OUT := $(if $(WITHOUT),-without-$(subst $(COMMA),-,$(WITHOUT)))
 	rm -f .venv/ready*
 	touch $@
 
-extras: .venv/ready-app  ## EXTRAS=databases,spark,delta,mbi,report,fetch,pdf,gpu or some of them, beside the application
+extras: .venv/ready-app  ## EXTRAS=databases,spark,delta,mbi,report,fetch,pdf,labelled,gpu or some of them, beside the application
 	$(INSTALL) --extras $(EXTRAS)
 
 TERMS := 'SDMetrics, for the tab Scores, needs copulas under BUSL-1.1: no commercial synthetic-data service for third parties.' \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Facsimile into a virtual environment: the steps of the image, of `make run`, and of any machine.
 #
-#   container/install.sh TARGET [--extras databases,spark,delta,mbi,gpu,dev | all] [--without app,papers,report,fetch,pdf]
+#   container/install.sh TARGET [--extras databases,spark,delta,mbi,gpu,dev | all] [--without app,papers,report,fetch,pdf,labelled]
 #                        [--editable] [--wheel FILE]
 #
 # The application, methods that train networks on rows, SDMetrics' report, the census tables and PDFs are in, unless they

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-USUAL = {"base", "app", "papers", "report", "fetch", "pdf"}  # what is installed where nothing else is said
+USUAL = {"base", "app", "papers", "report", "fetch", "pdf", "labelled"}  # what is installed where nothing else is said
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 BLOCK = re.compile(r"^# for: (.*)\n((?:(?!# for: ).*\n?)*)", re.MULTILINE)
 

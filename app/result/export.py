@@ -6,6 +6,7 @@ import threading
 import zipfile
 from concurrent.futures import Future
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import streamlit as st
@@ -265,6 +266,17 @@ def part(job: jobs.Job, place: Path, name: str) -> bytes:
     """One file of the bundle. Errors: as ``bundle``."""
     with zipfile.ZipFile(bundle(job, place)) as archive:
         return archive.read(name)
+
+
+def converted(job: jobs.Job, place: Path, name: str, mark: bool) -> bytes:
+    """The released rows as a file of another program's, by its name; ``mark``: with the column that says what they are.
+
+    Errors: as ``bundle``; UsageError for what such a file has no room for.
+    """
+    bundle(job, place)
+    with TemporaryDirectory() as folder:
+        app_api.sample_to(place, Path(folder) / name, released=True, mark=mark)
+        return (Path(folder) / name).read_bytes()
 
 
 def shown(job: jobs.Job) -> None:

@@ -73,7 +73,7 @@ def _held_out(job: jobs.Job) -> Any:
     """Real rows that the run did not see, where the steward has some."""
     return st.file_uploader(
         _("Real rows that the run did not see (optional)"),
-        type=["csv", "gz", "parquet", "pq", "xlsx"],
+        type=stored.KINDS,
         key=f"held_out_{wizard().uploads}_{job.path.name}",
         help=_(
             "A file like the table, of other people. The three risks (singling out, linking, inferring) are then "

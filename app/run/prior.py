@@ -210,7 +210,6 @@ def _open_to_visitor(w: Wizard, path: Path) -> bool:
 
 
 KINDS = Texts({"file": "A file of mine", "run": "A release made here", "place": "A file or folder on this computer"})
-FILES = ["csv", "gz", "parquet", "pq", "xlsx", "zip"]
 SHOWN = 12  # names of columns in a line
 
 
@@ -316,8 +315,8 @@ def _chosen(w: Wizard, kind: str, runs: list[Any], places: list[Any]) -> Any:
         chosen = runs[at]
     elif kind == "file":
         chosen = st.file_uploader(
-            _("Public table (CSV, Parquet or Excel), or a release (.zip)"),
-            type=FILES,
+            _("Public table (CSV, Excel, Parquet, SPSS, Stata or SAS), or a release (.zip)"),
+            type=[*stored.KINDS, "zip"],
             key=f"prior_file_{w.uploads}",
             help=_("Its columns are read as this description says; others are left out. Rows may be few."),
         )

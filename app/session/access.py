@@ -23,6 +23,10 @@ KINDS = {
     ".jsonl": "application/json",
     ".parquet": "application/vnd.apache.parquet",
     ".pdf": "application/pdf",
+    ".sav": "application/x-spss-sav",
+    ".dta": "application/x-stata-dta",
+    ".xpt": "application/x-sas-xport",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ".zip": "application/zip",
 }  # of files that are offered
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)

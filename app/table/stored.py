@@ -97,7 +97,8 @@ def _noted(file: Path) -> dict[str, Any]:
 
 
 CHUNK = 1 << 20
-SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx", ".sav", ".dta", ".xpt")
+KINDS = [suffix.rpartition(".")[2] for suffix in SUFFIXES]
 PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
 MOST_TOGETHER = 20  # files of a folder that may be tables that belong together

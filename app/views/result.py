@@ -175,7 +175,8 @@ def _downloads(job: jobs.Job, place: Path) -> None:
     """The bundle under a name of its own, and its parts."""
     _all_of_them(job)
     card = export.own(place)
-    name = re.sub(r"[^\w.-]+", "-", f"{card.get('dataset') or 'release'}-e{card['epsilon']:g}-{card['created'][:10]}")
+    named = f"synthetic-{card.get('dataset') or 'release'}-e{card['epsilon']:g}-{card['created'][:10]}"
+    name = re.sub(r"[^\w.-]+", "-", named)
     access.offer(
         _("Download {name}.zip").format(name=name),
         f"{name}.zip",
@@ -209,6 +210,8 @@ def _parts(job: jobs.Job, place: Path) -> None:
     ]
     for label, file, said, kind in offers:
         access.offer(label, file, f"get_{kind}", export.part, job, place, file, help=said)
+    if not runs.is_several(job):
+        _converted(job, place)
     access.offer(
         "PDF",
         export.PDF,
@@ -218,6 +221,27 @@ def _parts(job: jobs.Job, place: Path) -> None:
         place,
         help=_("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds."),
     )
+
+
+PROGRAMS = {".xlsx": "Excel", ".sav": "SPSS", ".dta": "Stata", ".xpt": "SAS"}
+
+
+def _converted(job: jobs.Job, place: Path) -> None:
+    """The table as another program's file; values keep their labels where it has room for them."""
+    chosen = st.selectbox(
+        _("For another program"),
+        list(PROGRAMS),
+        key="program",
+        format_func=lambda e: f"{PROGRAMS[e]} ({e})",
+        help=_(
+            "The same rows. The file itself says that they are synthetic; values keep their labels in SPSS and Stata."
+        ),
+    )
+    mark = st.checkbox(_("With a column that says so in every row"), key="mark")
+    label = _("Table ({program})").format(program=PROGRAMS[chosen])
+    file = f"synthetic{chosen}"
+    said = _("Numbers and dates keep their types.")
+    access.offer(label, file, "get_converted", export.converted, job, place, file, mark, help=said)
 
 
 page()

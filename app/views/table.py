@@ -13,8 +13,6 @@ from app.table import checklist, database, facts, intake, keys, lists, reading, 
 from synth import app_api
 from synth.languages import _, ngettext
 
-KINDS = ["csv", "gz", "parquet", "pq", "xlsx"]
-
 
 def page() -> None:
     """The choice of a table; then what is known of it, with what is to be decided on top, and the way on."""
@@ -111,8 +109,8 @@ def _upload() -> None:
     ):
         given, books = _description(f"up_{w.uploads}")
     tables = st.file_uploader(
-        _("Table (CSV, Parquet or Excel), or several that belong together"),
-        type=KINDS,
+        _("Table (CSV, Excel, Parquet, SPSS, Stata or SAS), or several that belong together"),
+        type=stored.KINDS,
         key=f"table_{w.uploads}",
         accept_multiple_files=True,
         help=_(

@@ -209,9 +209,10 @@ def none_of(options: Mapping[str, Any], why: str) -> None:
 
 
 JsonOpt = Annotated[bool, "--json", "Print one JSON object on stdout."]
-TableArg = Annotated[Path, "CSV (also .gz), Parquet or .xlsx file of private rows."]
+TableArg = Annotated[Path, "CSV (also .gz), Parquet, .xlsx, .dta, .sav or .xpt file of private rows."]
 TablesArg = Annotated[
-    Path | None, "CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of related tables."
+    Path | None,
+    "CSV (also .gz), Parquet, .xlsx, .dta, .sav or .xpt file of private rows, or a folder of related tables.",
 ]
 ReleaseArg = Annotated[Path, "Release: the folder that a run wrote."]
 SchemaArg = Annotated[Path, "The schema, a JSON file."]

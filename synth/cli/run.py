@@ -163,8 +163,13 @@ def sample(
         pairs("--where", "COL=VALUE, once for each column"),
     ] = None,
     out: Annotated[
-        Path | None, "--out", "A .csv, .csv.gz, .parquet or .xlsx file, or a folder of Parquet [default: sample.csv]."
+        Path | None,
+        "--out",
+        "A .csv, .csv.gz, .parquet, .xlsx, .dta, .sav or .xpt file, or a folder of Parquet [default: "
+        "synthetic_sample.csv].",
     ] = None,
+    released: Annotated[bool, "The release's own rows, as another kind of file, rather than new ones."] = False,
+    mark: Annotated[bool, "With a column `synthetic` that says yes in every row."] = False,
     source: SourceOpt = None,
     out_table: Annotated[str | None, "Name of a new table at --source."] = None,
     multiple: Annotated[int | None, "Tables to draw into --out, for intervals."] = None,
@@ -196,8 +201,9 @@ def sample(
     if num_roots is not None and not several and not persons:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if out is None and not placed:
-        out = Path("sample") if several else Path("sample.csv")
+        out = Path("sample") if several else Path("synthetic_sample.csv")
     asked |= {"num_rows": num_roots or num_rows, "where": where, "source": source, "out_table": out_table}
+    asked |= {"released": released, "mark": mark}
     size, probability, paths = sample_to(model, out, **asked)
     rows = {f" of {t}": (t, many) for t, many in size.items()} if several else {"": ("sample", size)}
     lines = [f"{many} rows{of}: {paths[t]}" for of, (t, many) in rows.items()]

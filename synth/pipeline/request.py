@@ -92,7 +92,8 @@ class RunRequest(Stored):
     """
 
     table: str | None = means(
-        "CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables, or "
+        "CSV (also .gz), Parquet, .xlsx, .dta, .sav or .xpt file of private rows, a folder of Parquet files or of "
+        "related tables, or "
         "the name of a table at the source."
     )
     source: str | None = means(

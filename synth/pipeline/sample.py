@@ -40,8 +40,8 @@ def sample(
 
     ``where``: by column (TABLE.COLUMN) a value, ``a|b``, or ``low..high`` for numbers and dates; of a table below the
     root, one of its rows meets all that is asked of it, and so of one whose persons keep their rows. ``num_rows``: of
-    the root, or persons; default the model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx
-    file to write as well.
+    the root, or persons; default the model's total times that probability. ``out``: a file to write as well, of a
+    kind that ``sample_to`` names.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
     or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
     that memory cannot hold is for ``sample_to``.
@@ -76,23 +76,30 @@ def sample_to(
     dialect: str = "same",
     source: str | None = None,
     out_table: str | None = None,
+    released: bool = False,
+    mark: bool = False,
 ) -> tuple[Any, float, dict[str, str]]:
     """As ``sample``, any number of rows in bounded memory, to a file or to a new table of a database.
 
-    ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
-    ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
-    differ from those that the same seed draws into one file; with Spark as ``source`` its executors draw that folder's
-    files (sample_parts.py). Or ``source``, the database's address, and ``out_table``, a name that no table has yet. Of
-    related tables ``out`` is a folder: a CSV file a table, and the release's public ones
-    beside them. ``model``, ``num_rows``, ``where``, ``seed``, ``raw_text``, ``dialect``: as of ``sample``. Returns the
-    number of rows (of related tables by table), the model's probability of ``where``, and the
-    places by table.
+    ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows), .xlsx, .dta, .sav or .xpt file; a
+    name without an ending is a folder of Parquet files, drawn side by side and resumed where they stopped
+    (sample_parts.py), whose rows differ from those that the same seed draws into one file; with Spark as ``source`` its
+    executors draw that folder's files (sample_parts.py). Or ``source``, the database's address, and ``out_table``, a
+    name that no table has yet. Of related tables ``out`` is a folder: a CSV file a table, and the release's public ones
+    beside them. Of one table, into a file: ``released`` writes the rows that the release itself holds, rather than new
+    ones, and ``mark`` adds a column ``synthetic`` that says yes in every row. ``model``, ``num_rows``, ``where``,
+    ``seed``, ``raw_text``, ``dialect``: as of ``sample``. Returns the number of rows (of related tables by table), the
+    model's probability of ``where``, and the places by table.
 
     **Guarantee**: that of the model's release. Errors: InputError, UsageError.
 
     Privacy: released answers only.
     """
     engine = _engine(source, out, out_table)
+    if (released or mark) and (out is None or not Path(out).suffix):
+        raise UsageError("`released=` and `mark=` are for one file; name it with `out=`, ending and all")
+    if released and (num_rows is not None or where or seed is not None):
+        raise UsageError("`released=`: the rows of the release as they are; leave out what draws others")
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
         stored = plan.stored.schema
@@ -123,7 +130,10 @@ def sample_to(
     elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, schema) for texts in plan.drawn.blocks(ONE)))
     else:
-        folder.write_blocks(Path(str(out)), plan.drawn.blocks(ONE), schema, raw_text=raw_text, dialect=dialect)
+        own = [folder.released(model, plan.stored)] if released else []
+        blocks = own or plan.drawn.blocks(ONE)
+        folder.write_blocks(Path(str(out)), blocks, schema, raw_text=raw_text, dialect=dialect, mark=mark)
+        rows = len(next(iter(own[0].values()))) if released else rows
     return rows, plan.probability, {"sample": str(out or out_table)}
 
 

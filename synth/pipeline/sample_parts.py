@@ -149,7 +149,9 @@ def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allow
 
     Errors: InputError. Privacy: released answers only.
     """
-    files.write_parts(out / parts.name(number), parts.drawn(stored, number, allowed).listed(), listed=True)
+    files.write_parts(
+        out / parts.name(number), parts.drawn(stored, number, allowed).listed(), listed=True, synthetic=True
+    )
     return checksum(out / parts.name(number))
 
 

@@ -39,6 +39,7 @@ ONE_TABLE = "one_table"  # beside the format of a release whose tree of tables i
 RELATED = "related-"  # begins the kinds of files of related tables
 OWN = ("schema.json", "card.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
 NAMES = (f"{ONE}.csv", *OWN)
+MARK = "synthetic"  # a column that says so, on wish
 
 
 def write(
@@ -146,6 +147,17 @@ def public_beside(path: str | Path, stored: "StoredModel | StoredRelease") -> di
     return results
 
 
+def released(path: str | Path, stored: "StoredModel") -> dict[str, pa.Array]:
+    """The rows of a release of one table that lie beside its stored model. Errors: InputError where they were changed.
+
+    Privacy: released answers only.
+    """
+    file = (Path(path) if Path(path).is_dir() else Path(path).parent) / f"{ONE}.csv"
+    if not file.is_file() or _digest(file) != stored.card.get("synthetic_sha256"):
+        raise InputError(f"{file}: not the table as it was released; put that back")
+    return read_texts(file, stored.schema.written[ONE].retained())
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -179,7 +191,8 @@ def _marked_as(path: str | Path, words: str) -> bool:
 def write_table(
     path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False, dialect: str = "plain"
 ) -> None:
-    """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates.
+    """A table file of the kind that its name says, which is marked as synthetic (``files.write_parts``): .csv, .csv.gz;
+    .parquet, .xlsx, .dta, .sav and .xpt with typed numbers and dates.
 
     In CSV, which has no types, text that a spreadsheet would take for a formula is marked (csv_injection.py) unless
     ``raw_text``; an .xlsx holds it as text in any case. ``dialect``: ``same`` writes a CSV as the schema says that the
@@ -195,13 +208,25 @@ def write_blocks(
     *,
     raw_text: bool = False,
     dialect: str = "plain",
+    mark: bool = False,
 ) -> None:
-    """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time."""
-    typed = path.suffix in (".parquet", ".pq", ".xlsx")
+    """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time.
+
+    ``mark``: with a column ``MARK`` that says yes in every row. Errors: UsageError where the table has one.
+    """
+    typed = files.kind(path) != "csv"
+    if mark and MARK in schema.columns:
+        raise UsageError(f"the table has a column {MARK!r} of its own, so no mark of that name can be added")
     wanted = Writing.of(schema) if dialect == "same" and not typed else None
     reported = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
     parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in reported)
-    files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect())
+    parts = ({**p, MARK: pa.repeat("yes", len(next(iter(p.values()))))} if mark else p for p in parts)
+    labels = {
+        n: dict(zip(c.categories, c.labels or [""] * len(c.categories), strict=True))
+        for n, c in schema.retained().columns.items()
+        if c.categories
+    }
+    files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect(), synthetic=True, labels=labels)
 
 
 def _as_written(

@@ -257,8 +257,8 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
     at = tables_in(folder)
     if len(at) < 2:
         raise InputError(
-            f"{folder}: it holds {len(at)} tables; related tables are two or more files (.csv, .csv.gz, "
-            ".parquet, .xlsx) or folders of Parquet files"
+            f"{folder}: it holds {len(at)} tables; related tables are two or more files ("
+            f"{', '.join(files.SUFFIXES)}) or folders of Parquet files"
         )
 
     def rows(name: str) -> tuple[Table, list[str]]:

@@ -255,7 +255,8 @@ def draft(
     ``table``: a frame, a file, or cells as text. Bounds are round numbers outside the values, since the smallest and
     the largest are persons' (round_bounds.py). Columns of whole or decimal numbers become integer or float, dates
     datetime, two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value
-    is a constant. ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of
+    is a constant. A column whose values all have labels in its file (Stata, SPSS) has the labelled codes as categories.
+    ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of
     values that may identify persons has a ``risk``, so that it is not vouched for together with others. ``group``:
     columns whose values are grouped by so many first characters, with a public list of groups. ``unit``, ``max_rows``:
     whether a person has several rows, as of ``synth.run``; where a key repeats and nobody says, a proposal. ``target``,
@@ -293,6 +294,10 @@ def draft(
         if name in reported.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
             seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
             cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
+        labels = table.labels.get(name, {})
+        if kind in (None, "categorical", "ordinal") and cells.values and {*cells.values} <= {*labels}:
+            listed = {c: t for c, t in labels.items() if c not in cells.missing}
+            return _made(cells, kind or "categorical", categories=tuple(listed), labels=tuple(listed.values()))
         made = reported.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
         return _grouped(name, made, group[name]) if group and name in group else made
 

@@ -155,7 +155,7 @@ def whole(
     retained, step = thinned(map(as_table, at.parts(names)), few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
     result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)
-    result.dialect = at.reading.dialect
+    result.dialect, result.labels = at.reading.dialect, at.labels
     return result, [note] if step > 1 else []
 
 

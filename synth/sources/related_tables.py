@@ -20,6 +20,7 @@ from synth.schema.codec import Draws, Encoded
 from synth.schema.column import canonical
 from synth.schema.constraints import Fixed
 from synth.schema.table import ONE, PublicTable, Schema, Tables
+from synth.sources.formats.files import SUFFIXES
 from synth.sources.formats.text_table import Table, Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
@@ -27,7 +28,7 @@ from synth.sources.rows.forest import TableRows
 from synth.sources.rows.sketch import Sketch
 from synth.sources.table_source import MOST_COMPARED, Place, place_of
 
-ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", "")  # of a table's file; nothing: a folder of Parquet files
+ENDINGS = (*SUFFIXES, "")  # of a table's file; nothing: a folder of Parquet files
 
 
 @dataclass(frozen=True, kw_only=True)

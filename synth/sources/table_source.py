@@ -1,7 +1,7 @@
 """Where a private table lies, and the way from there to encoded rows. Nothing is opened before it is asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from synth.files.regular_files import is_folder
 from synth.schema.codec import Draws, Encoded
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
-from synth.sources.formats import csv_files, files
+from synth.sources.formats import csv_files, files, labelled
 from synth.sources.formats.arrow_text import check_type, one_text
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_files import open_bytes
@@ -52,6 +52,11 @@ class Place(ABC):
         """The same place, whose texts are read as the schema says they are written."""
         reported: Any = self  # every place is a dataclass
         return replace(reported, reading=Reading.of(schema, delimited=self.delimited))
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """By column the labels of codes that the table itself states, for drafts. Errors: InputError."""
+        return {}
 
     @property
     @abstractmethod
@@ -151,7 +156,7 @@ class FramePlace(Place):
 
 @dataclass(frozen=True)
 class FilePlace(Place):
-    """An Excel file, read whole."""
+    """A file, read whole: a workbook."""
 
     path: Path
     reading: Reading = PLAIN
@@ -190,6 +195,22 @@ class CsvPlace(FilePlace, StreamedPlace):
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some megabytes of cells at a time."""
         return csv_files.stream(self.path, list(columns), self.reading.dialect)
+
+
+@dataclass(frozen=True)
+class LabelledPlace(FilePlace, StreamedPlace):
+    """A file of Stata, SPSS or SAS."""
+
+    batches = StreamedPlace.batches
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Those of its header."""
+        return labelled.header(self.path).labels
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some millions of cells at a time."""
+        return labelled.stream(self.path, columns)
 
 
 @dataclass(frozen=True)
@@ -267,7 +288,7 @@ def place_of(table: str | Path | pd.DataFrame) -> Place:
     path = Path(table)
     if is_folder(path):
         return ParquetPlace(path)
-    known = {"csv": CsvPlace, "parquet": ParquetPlace, "xlsx": FilePlace}
+    known = {"csv": CsvPlace, "parquet": ParquetPlace, "xlsx": FilePlace, "labelled": LabelledPlace}
     place = known[files.kind(path)](path)
     open_bytes(path).close()
     return place

@@ -4,11 +4,15 @@ import io
 import json
 
 import pandas as pd
+import pyreadstat
 import pytest
 
 import synth
+from app.result import export
+from app.run import runs
 from app.table import intake, stored
-from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload, uploader
+from synth.app_api import jobs
+from tests.app.elements import SCHEMA, charged, downloads, ended, keys, learnt, said, upload, uploader
 from tests.made import facts_of
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -25,6 +29,32 @@ def test_an_excel_workbook_is_taken(start, people):
     at = upload(start(), out.getvalue(), name="people.xlsx")
     assert at.title[0].value == "The table"
     assert plain(at)["columns"]["age"]["type"] == "integer"
+
+
+def test_a_file_of_spss_keeps_its_labels_from_upload_to_download(start, people, tmp_path, monkeypatch):
+    frame, sexes = pd.read_csv(io.BytesIO(people)), {1: "male", 2: "female"}
+    pyreadstat.write_sav(
+        frame.assign(sex=1 + frame.index % 2), tmp_path / "t.sav", variable_value_labels={"sex": sexes}
+    )
+    at = upload(start(), (tmp_path / "t.sav").read_bytes(), name="people.sav")
+    assert plain(at)["columns"]["sex"] == {
+        "type": "categorical",
+        "categories": ["1", "2"],
+        "labels": ["male", "female"],
+        "source": "unconfirmed",
+    }
+    charged(at, rows=240)
+    ended(at)
+    at.selectbox(key="program").set_value(".sav").run()
+    at.checkbox(key="mark").check().run()
+    assert {"Table (SPSS)"} <= downloads(at)
+    job = jobs.Job(at.session_state["wizard"].job)
+    monkeypatch.setattr(export, "bundle", lambda *_: None)  # asks for the visitor's session
+    (tmp_path / "back.sav").write_bytes(export.converted(job, runs.release(job), "synthetic.sav", True))
+    back, about = pyreadstat.read_sav(tmp_path / "back.sav")
+    assert about.variable_value_labels == {"sex": sexes}
+    assert about.file_label.startswith("SYNTHETIC")
+    assert set(back["synthetic"]) == {"yes"}
 
 
 def test_an_upload_is_out_of_the_servers_memory_before_a_second_process_reads_it(start, people, monkeypatch):

@@ -111,7 +111,7 @@ def test_the_sample_is_in_a_bundle_and_no_page_is_long(person):
     person.look("journey-privacy")
     person.run()
     person.look("journey-result")
-    assert re.fullmatch(r"town-survey-\w+-e1-\d{4}-\d\d-\d\d\.zip", person.fetch(ZIP))
+    assert re.fullmatch(r"synthetic-town-survey-\w+-e1-\d{4}-\d\d-\d\d\.zip", person.fetch(ZIP))
     assert person.page.evaluate("deeds.keydown") == 0
     person.ends(clicks=4)
 
@@ -197,7 +197,7 @@ def test_related_tables_are_released_together(person):
     person.look("journey-related-privacy")
     person.run()
     person.look("journey-related-result")
-    assert person.fetch(ZIP).startswith("homes-e1-")
+    assert person.fetch(ZIP).startswith("synthetic-homes-e1-")
     person.ends(clicks=14)
 
 

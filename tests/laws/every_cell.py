@@ -5,6 +5,7 @@ of a file. A column of the type stands once for each kind of column that a schem
 """
 
 import sqlite3
+import struct
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
+import pyreadstat
 from openpyxl.chart import BarChart
 
 from synth.schema.table import parse
@@ -345,6 +347,44 @@ CASES: dict[str, dict[str, Case]] = {
     "sqlite": SQLITE,
     "postgres": POSTGRES,
 }
+_ONES = [struct.pack("<d", v) for v in (float("inf"), -float("inf"), -0.0, 5e-324, 1.7e308, -1.7e308)]
+_ONES += [
+    struct.pack("<Q", bits) for bits in (0x7FF8000000000001, 0xFFF0DEADBEEF0000, 0xFFEFFFFFFFFFFFFF)
+]  # SPSS's own
+_STATA = [struct.pack("<Q", 0x7FE0000000000000 + (k << 40)) for k in (0, 1, 26, 27)]  # missing: ., .a, .z, and beyond
+_SAS = [bytes([b]) + bytes(7) for b in b".A_Z!"] + [
+    bytes(8),
+    b" " * 8,
+    b"\xff" * 8,
+    b"\x7f" + b"\xff" * 7,
+    b"\0" * 7 + b"1",
+]
+_WORDS = [
+    b"\xe9",
+    b"a\xff",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xc0\x80",
+    b"1\xe9",
+    b"\0",
+    b"a\0b",
+    b"",
+    b"\x85\x81",
+]
+LABELLED: dict[str, dict[str, Case]] = {
+    ending: {
+        "words": ("", TEXT, _WORDS),
+        "double": ("double", [1, 3], odd),
+        "day": (day, [days, days + 7 * of_day], odd),
+        "moment": (moment, [days * of_moment, days * of_moment + 1], odd),
+    }
+    for ending, day, moment, days, of_day, of_moment, odd in (
+        ("dta", "%td", "%tc", 21_916, 1, 86_400_000, _ONES + _STATA),
+        ("sav", "DATE11", "DATETIME20", 13_797_302_400, 86_400, 1, _ONES),
+        ("xpt", "DATE9", "DATETIME20", 21_916, 1, 86_400, _SAS),
+    )
+}
+CASES |= LABELLED
 Columns = dict[str, tuple[object, list]]  # by name: a type of the source's, and cells, as many in each
 Writer = Callable[[Path, str, Columns], Place]
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -435,7 +475,40 @@ def in_sqlite(path: Path, name: str, columns: Columns) -> Place:
     return SqlitePlace(f"sqlite:///{path}/t.db", name)
 
 
+def in_labelled(ending: str) -> Writer:
+    """Cells that are bytes are put into the file where it holds a cell that stands for them alone."""
+
+    def write(path: Path, name: str, columns: Columns) -> Place:
+        frame, put, forms = {}, {}, {}
+        for i, (n, (kind, cells)) in enumerate(columns.items()):
+            frame[n] = []
+            for j, cell in enumerate(cells):
+                code, odd = 2**20 + 2**10 * i + j, isinstance(cell, bytes)
+                frame[n].append(cell if not odd else float(code) if kind else f"@{code:010}@")
+                if odd and kind:
+                    put[struct.pack(">Q", 70 << 56 | code << 32) if ending == "xpt" else struct.pack("<d", code)] = cell
+                elif odd:
+                    put[f"@{code:010}@".encode()] = cell.ljust(12, b"\0" if ending == "dta" else b" ")
+            forms |= {n: kind} if str(kind) not in ("", "double") else {}
+        labelled_files = {"dta": pyreadstat.write_dta, "sav": pyreadstat.write_sav, "xpt": pyreadstat.write_xport}
+        labelled_files[ending](
+            pd.DataFrame(frame).astype({n: float for n in columns if columns[n][0]}),
+            path / "made",
+            variable_format=forms,
+        )
+        content = (path / "made").read_bytes()
+        for old, new in put.items():
+            assert content.count(old) == 1
+            content = content.replace(old, new)
+        (path / "made").unlink()
+        (path / f"{name}.{ending}").write_bytes(content)
+        return place_of(path / f"{name}.{ending}")
+
+    return write
+
+
 WRITERS: dict[str, Writer] = {
+    **{ending: in_labelled(ending) for ending in LABELLED},
     "csv": in_csv,
     "xlsx": in_xlsx,
     "xlsx of several sheets": in_sheets,

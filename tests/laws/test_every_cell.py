@@ -131,6 +131,7 @@ NAMES = {
     "xlsx of several sheets": "{}.xlsx",
     "parquet": "{}.parquet",
     "parquet by duckdb": "{}.parquet",
+    **{ending: f"{{}}.{ending}" for ending in every_cell.LABELLED},
 }
 SLOW = pytest.mark.slow
 TABLES = ("roots", "events")

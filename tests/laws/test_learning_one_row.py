@@ -24,6 +24,7 @@ from synth.privacy.relation import Relation
 from synth.questions import Counts, Values
 from synth.schema import dataset as datasets
 from synth.schema.dataset import ONE, as_tables
+from synth.sources.formats import files
 from synth.sources.related_tables import places
 from synth.sources.rows.forest import TableRows, one_of_each_root
 from synth.sources.table_source import place_of
@@ -133,6 +134,10 @@ def at(reader, tables, folder):
                 there.execute(f'create table "{name}" as select * from one')
                 there.unregister("one")
         return None, f"duckdb:///{folder / 't.duckdb'}"
+    if reader in ("dta", "sav", "xpt"):
+        for name, table in tables.items():
+            files.write(folder / f"{name}.{reader}", {n: table[n].tolist() for n in table})
+        return folder, None
     write = {"parquet": "to_parquet", "xlsx": "to_excel"}.get(reader, "to_csv")
     for name, table in tables.items():
         getattr(table, write)(folder / f"{name}.{reader}", index=False)
@@ -145,7 +150,9 @@ def seen(tables, source=None):
     return learn_schema.rows_to_learn(SCHEMA, there, adjacency_of(SCHEMA, Relation.ADD_REMOVE), SystemNoise())
 
 
-@pytest.mark.parametrize("reader", ["frames", "csv", "csv.gz", "xlsx", "parquet", "sqlite", "duckdb"])
+@pytest.mark.parametrize(
+    "reader", ["frames", "csv", "csv.gz", "xlsx", "parquet", "dta", "sav", "xpt", "sqlite", "duckdb"]
+)
 def test_a_text_in_all_rows_of_one_root_counts_once_from_every_reader(reader, tmp_path):
     for planted in (False, True):
         (place := tmp_path / str(planted)).mkdir()

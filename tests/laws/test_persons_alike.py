@@ -19,6 +19,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.names import UNSEEN
 from synth.schema.table import canonical, parse
+from synth.sources.formats import files
 from synth.sources.formats.text_table import Text
 from synth.sources.rows import spill
 from synth.sources.rows.forest import coded
@@ -83,6 +84,9 @@ def place_of(kind, cells, folder):
     if kind == "xlsx":
         frame.to_excel(folder / "t.xlsx", index=False)
         return private_rows.place_at(folder / "t.xlsx")
+    if kind in ("dta", "sav", "xpt"):
+        files.write(folder / f"t.{kind}", {n: frame[n].tolist() for n in frame})
+        return private_rows.place_at(folder / f"t.{kind}")
     if kind == "sqlite":
         with contextlib.closing(sqlite3.connect(folder / "t.db")) as con, con:
             con.execute("CREATE TABLE t (id TEXT, i INTEGER)")
@@ -112,17 +116,17 @@ def in_learning(place, size):  # noqa: ARG001
     """Which rows learning keeps."""
     table = place.under(SCHEMA).read(["i", "id"])
     retained = keep(table.column("id"), MOST, SystemNoise())
-    return np.array([int(v) for v in table.column("i").values], dtype=int)[table.column("i").codes][retained]
+    return np.array([int(float(v)) for v in table.column("i").values], dtype=int)[table.column("i").codes][retained]
 
 
 @pytest.mark.parametrize("reads", [in_run, in_learning])
-@pytest.mark.parametrize("kind", ["frame", "csv", "xlsx", "parquet", "duckdb", "sqlite"])
+@pytest.mark.parametrize("kind", ["frame", "csv", "xlsx", "parquet", "dta", "sav", "xpt", "duckdb", "sqlite"])
 @pytest.mark.parametrize("few", [True, False], ids=["in memory", "in a file"])
 def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_path, monkeypatch):
     if not few:
         monkeypatch.setattr(spill, "FEW", 10)
     listed = rows()
-    if kind == "xlsx":  # a workbook cannot hold NUL
+    if kind in ("xlsx", "dta", "sav", "xpt"):  # which cannot hold NUL
         listed = [r for r in listed if "\0" not in r[0]]
     numbers = reads(place_of(kind, [s for s, _ in listed], tmp_path), len(listed))
     result = {}

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.laws.every_cell import CASES, KINDS, SCHEMA, WRITERS
+from tests.laws.every_cell import CASES, KINDS, LABELLED, SCHEMA, WRITERS
 
 TIMES = (123_457, 176_543)  # how often each category occurs: numbers that nothing else is
 RUN = """
@@ -87,6 +87,7 @@ def test_exact_counts_are_in_no_file_of_a_run_but_its_own_and_in_none_after_it(t
 
 SECRET = "CANARY"
 FILES = {"csv": "people.csv", "xlsx": "people.xlsx", "parquet": "people.parquet"}
+FILES |= {ending: f"people.{ending}" for ending in LABELLED}
 ASKED = ("--epsilon", 1, "--delta", 1e-6, "--dataset", "d")
 
 
@@ -118,9 +119,9 @@ def noting(original, place, made):
 def table(place, kind, *, hostile):
     """Columns of every kind of a run's schema, ordinary cells and, where ``hostile``, every odd cell of the source's
     plainest type; a text that is nobody else's in the first row."""
-    name = {"csv": "fields", "xlsx": "inline", "parquet": "text"}[kind]
+    name = {"csv": "fields", "xlsx": "inline", "parquet": "text", **dict.fromkeys(LABELLED, "words")}[kind]
     form, ordinary, odd = CASES[kind][name]
-    secret = {"csv": SECRET.encode(), "parquet": SECRET.encode()}.get(
+    secret = {"csv": SECRET.encode(), "parquet": SECRET.encode(), **dict.fromkeys(LABELLED, SECRET.encode())}.get(
         kind, f'<c t="inlineStr"><is><t>{SECRET}</t></is></c>'
     )
     cells = [secret, *(odd if hostile else []), *(ordinary[i % len(ordinary)] for i in range(60))]

@@ -20,6 +20,7 @@ import pytest
 import synth
 from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.privacy.ledger.ledger import Ledger
+from synth.sources.formats import files
 from tests.engines import fill, spark
 
 COLUMNS = {
@@ -36,7 +37,10 @@ TEXT = {"t": "SENTINEL" + "x" * 300_000, "n": "SENTINEL 1e999", "x": "-infinity"
 ENDS = {"t": "SENTINEL'=\0" + "x" * 300_000, "n": -(2**63), "x": float("nan"), "d": dt.date(9999, 12, 31)}
 OBJECTS = {"t": ["SENTINEL"], "n": 10**400, "x": float("inf"), "d": pd.Timestamp.min}
 LEAST = {"t": None, "n": None, "x": None, "d": None}
+LABELLED = ["dta", "sav", "xpt"]
+WORST = {"t": "SENTINEL'=" + "x" * 3000, "n": -(2**52), "x": float("nan"), "d": dt.date(9999, 12, 31)}
 ODD = {
+    **{kind: [WORST, LEAST] for kind in LABELLED},
     "csv": [TEXT, dict.fromkeys(TEXT, "\0")],
     "csv.gz": [TEXT],
     "xlsx": [TEXT | {"t": "=SENTINEL()"}, LEAST],
@@ -65,6 +69,9 @@ def written(kind: str, odd: dict | None, place: Path, request) -> tuple[object, 
     if kind == "xlsx":
         frame.to_excel(place / "t.xlsx", index=False)
         return place / "t.xlsx", None
+    if kind in LABELLED:
+        files.write(place / f"t.{kind}", {n: pa.array(c, KINDS[n]) for n, c in cells(odd).items()})
+        return place / f"t.{kind}", None
     if kind == "postgres":
         engine = request.getfixturevalue("cluster")
         fill(engine, "people", pa.table({n: frame[n].astype(object).map(_word) for n in frame}), IN_POSTGRES)

@@ -28,6 +28,7 @@ BRINGS = {  # the modules of each extra
     "databases": ("ibis", "psycopg", "sqlglot", "pyarrow_hotfix"),
     "spark": ("pyspark",),
     "delta": ("deltalake",),
+    "labelled": ("pyreadstat",),
     "mbi": ("mbi", "opendp"),
     "report": ("sdmetrics", "copulas"),
     "fetch": ("folktables",),

@@ -189,8 +189,8 @@ STYLES = {
 Cell = tuple[int, str | bool | float]  # its style, and its value
 
 
-def write(path: Path, table: pa.Table) -> None:
-    """Writes a table of readable types as the only sheet of a workbook; equal tables give equal bytes.
+def write(path: Path, table: pa.Table, *, sheet: str = "table") -> None:
+    """Writes a table of readable types as the only ``sheet`` of a workbook; equal tables give equal bytes.
 
     Text is stored as text whatever it looks like. Whole numbers of more than 15 digits, others that Excel would change
     and dates before March 1900 are text too, for Excel has none of them.
@@ -212,16 +212,16 @@ def write(path: Path, table: pa.Table) -> None:
     with Workbook(str(path), options) as book:
         book.set_properties({"created": CREATED})
         styles = {AS_IT_IS: None, **{style: book.add_format(how) for style, how in STYLES.items()}}
-        sheet = book.add_worksheet("table")
+        page = book.add_worksheet(sheet)
         put: dict[type, Callable[..., int]] = {
-            str: sheet.write_string,
-            bool: sheet.write_boolean,
-            float: sheet.write_number,
+            str: page.write_string,
+            bool: page.write_boolean,
+            float: page.write_number,
         }
         below = zip(*(map(cells.__getitem__, codes.tolist()) for cells, codes in columns), strict=True)
         for place, row in enumerate(chain([tuple(names)], below)):
             if not any(value != "" for _, value in row):
-                sheet.write_string(place, 0, "", styles[TEXT])  # lest the row look like no row
+                page.write_string(place, 0, "", styles[TEXT])  # lest the row look like no row
             for i, (style, value) in enumerate(row):
                 if value != "":
                     put[type(value)](place, i, value, styles[style])

@@ -1,4 +1,4 @@
-"""Reading and writing tables as CSV, Parquet or Excel files; the kind follows from the file's name.
+"""Reading and writing tables as files; the kind follows from the file's name.
 
 Only the *form* of a file can be at fault: its encoding, its header, the number of fields in a row. What stands
 in a cell never is, and no message repeats a cell.
@@ -24,7 +24,7 @@ from synth.errors import EmptyTableError, InputError, need
 from synth.files import whole_files
 from synth.files.regular_files import is_folder
 from synth.schema.dialect import Dialect
-from synth.sources.formats import arrow_text, csv_files, excel
+from synth.sources.formats import arrow_text, csv_files, excel, labelled
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_files import PLAIN as PLAIN_DIALECT
 from synth.sources.formats.csv_files import open_bytes
@@ -124,11 +124,13 @@ def _current(path: Path) -> list[Path]:
 
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
+SUFFIXES |= dict.fromkeys(labelled.READERS, "labelled")
+MARK = "SYNTHETIC: made-up rows (Facsimile)"  # at most 40 characters, for the label of a .xpt
 
 NO_ROWS = "it has a header and no rows; at least one row is needed"
 DAMAGED = "its Parquet data are damaged; save it again as Parquet or CSV"
 
-Kind = Literal["csv", "parquet", "xlsx"]
+Kind = Literal["csv", "parquet", "xlsx", "labelled"]
 Cells = Iterable[object]  # arrow arrays included
 
 
@@ -144,8 +146,10 @@ def kind(path: str | Path) -> Kind:
     for suffix, item in SUFFIXES.items():
         if name.endswith(suffix):
             return item  # type: ignore[return-value]
-    known = ".csv, .csv.gz, .parquet and .xlsx"
-    raise InputError(f"{path}: only {known} files can be read or written; save as CSV or Parquet")
+    *others, last = SUFFIXES
+    raise InputError(
+        f"{path}: only {', '.join(others)} and {last} files can be read or written; save as CSV or Parquet"
+    )
 
 
 def header(path: str | Path, *, dialect: Dialect | None = None) -> list[str]:
@@ -159,6 +163,8 @@ def header(path: str | Path, *, dialect: Dialect | None = None) -> list[str]:
         return csv_files.header(path, dialect).names
     if kind(path) == "xlsx":
         return excel.header(path)
+    if kind(path) == "labelled":
+        return list(labelled.header(path).kinds)
     names: list[str] = list(_parquet(path).schema_arrow.names)
     check_names(names, thing=str(path))
     return names
@@ -176,6 +182,9 @@ def check_form(path: str | Path, *, columns: Iterable[str] | None = None, dialec
         csv_files.check(path, dialect)
     elif kind(path) == "xlsx":
         excel.check(path)
+    elif kind(path) == "labelled":
+        if not sum(part.num_rows for part in labelled.stream(path, names)):
+            raise EmptyTableError(f"{path}: {NO_ROWS}")
     else:
         _check_parquet(path, names)
 
@@ -191,6 +200,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
         check_whole(path)
     if kind(path) == "csv":
         table = csv_files.read(path, names, reading.dialect)
+    elif kind(path) == "labelled":
+        table = pa.concat_tables(labelled.stream(path, names))
     else:
         table = excel.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
@@ -217,12 +228,16 @@ def write_parts(
     *,
     dialect: Dialect = PLAIN_DIALECT,
     listed: bool = False,
+    synthetic: bool = False,
+    labels: Mapping[str, labelled.Labels] | None = None,
 ) -> None:
     """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
 
     A Parquet file gets a row group for each part; an Excel sheet has no room for a second one. ``dialect``: of a CSV
     file, as of delimited_writer. ``listed``: text columns come as lists of texts and places in them, and a Parquet file
-    holds them so; it is read as text.
+    holds them so; it is read as text. ``synthetic``: a file that has room for a word beside the rows says so: the sheet
+    of a workbook, the metadata of Parquet, the label of a file of Stata, SPSS or SAS. ``labels``: of such a file's
+    codes, by column; it is made in memory as a workbook is.
     """
     path = Path(path)
     results, tables = kind(path), (_checked(columns, path) for columns in parts)
@@ -231,10 +246,14 @@ def write_parts(
             if results == "csv":
                 csv_files.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
             elif results == "xlsx":
-                excel.write(draft, pa.concat_tables(tables))
+                excel.write(draft, pa.concat_tables(tables), sheet="synthetic" if synthetic else "table")
+            elif results == "labelled":
+                said = {"label": MARK if synthetic else "", "labels": labels or {}}
+                labelled.write(draft, pa.concat_tables(tables), ending=path.suffix.lower(), **said)
             else:
                 head = next(tables)
-                with pq.ParquetWriter(draft, head.schema, store_schema=not listed) as out:
+                noted = head.schema.with_metadata({"synthetic": MARK}) if synthetic else head.schema
+                with pq.ParquetWriter(draft, noted, store_schema=not listed) as out:
                     for table in chain([head], tables):
                         out.write_table(table)
     except OSError as error:

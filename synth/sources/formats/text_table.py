@@ -44,6 +44,7 @@ class Table:
         self._texts: dict[str, Text] = {}
         self._valid: set[str] = set()
         self.dialect: Dialect | None = None  # how the CSV file seems to be written, where a draft asked
+        self.labels: Mapping[str, Mapping[str, str]] = {}  # by column and code, where the file states any, for drafts
 
     def __repr__(self) -> str:
         """Shape and names only: a representation may land in a log."""
@@ -63,7 +64,7 @@ class Table:
     def only(self, names: Iterable[str]) -> "Table":
         """The table with these columns alone. Errors: KeyError for an unknown name."""
         result = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
-        result.dialect = self.dialect
+        result.dialect, result.labels = self.dialect, self.labels
         return result
 
     def kind(self, name: str) -> pa.DataType:
