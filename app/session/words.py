@@ -316,6 +316,7 @@ LABELS = Texts(
         "identifier": "Identifiers",
         "keys": "Keys of several columns, one a line",
         "max_epsilon": "Cap on epsilon over all runs",
+        "mark": "With a column that says so in every row",
         "max_rows": "Rows kept of one person",
         "method": "Method",
         "missing": "Missing codes",

@@ -110,6 +110,7 @@ def german(at) -> None:
 NAMES = words(
     *(m["name"] for m in methods()),
     "mixture",
+    "Excel SPSS Stata SAS xlsx sav dta xpt",
     "postgres://ann@db.example/census",
     "Facsimile",
     "Language Sprache Deutsch English",

@@ -40,6 +40,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "max_categories",
         "most_children",
         "prior_reason",
+        "released",
         "schema",
     ),
     *("most_children", "out", "paid", "seconds", "seed", "table", "table_name"),
