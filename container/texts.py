@@ -136,6 +136,8 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
         return [(template(at) if isinstance(at, ast.Constant) else head, "")]
     if _called(node, "Texts"):
         return [(text, "") for text in _table(node.args[0])]
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "summary" and template(node.value):
+        return [(template(node.value), "")]  # a method in one line
     if errors and isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _kind(node.exc) in KINDS:
         return [(text, "") for text in map(template, _literals(node.exc)) if text and _speaks(text)]
     return []

@@ -16,7 +16,7 @@ from app.session import access, charts, frame, tasks, workers
 from app.table import database, stored
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, numerals, phrase
+from synth.languages import Texts, _, numerals, phrase, prose
 
 LEVELS = Texts(
     {
@@ -42,7 +42,7 @@ def verdict(result: Any, key: str = "why") -> None:
     """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``."""
     uses(result, key)
     if result.reconciled:
-        st.caption(frame.escape(phrase(result.reconciled)))
+        st.caption(frame.escape(prose(result.reconciled)))
     st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
     titles = {"column": _("Columns"), "pair": _("Pairs"), "triple": _("Three columns"), "group": _("Groups")}
     for kind, title in titles.items():

@@ -15,7 +15,7 @@ from app.session import access, frame, tasks, workers
 from app.table import statements
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _, ngettext
+from synth.languages import _, current, ngettext
 
 PATIENCE = 300.0  # seconds
 RECORDS = "records"  # of what no paper asks, but the records for catalogues that are in the zip
@@ -89,8 +89,13 @@ def answers(job: jobs.Job) -> dict[str, Any]:
 
 def begun(job: jobs.Job, place: Path) -> Future[Any]:
     """Each paper with what it waits for, worked out beside the page."""
-    key = ("papers", str(job.path), changed(job))
-    return workers.once(key, lambda: workers.ask(tasks.papers, str(place), answers(job), seconds=PATIENCE))
+    language = current()
+    key = ("papers", str(job.path), changed(job), language)
+
+    def make() -> Any:
+        return workers.ask(tasks.papers, str(place), answers(job), seconds=PATIENCE, language=language)
+
+    return workers.once(key, make)
 
 
 def section(job: jobs.Job, place: Path) -> None:

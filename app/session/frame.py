@@ -14,7 +14,7 @@ from app.session import access, words
 from app.session.state import STEPS, TITLES, ready, view, wizard
 from synth import languages as language
 from synth.app_api import roles
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, prose
 
 TEN_WORDS = Texts(
     {
@@ -291,7 +291,7 @@ def sentence(message: str) -> str:
     >>> sentence("column x: swap them"), sentence("a.csv: empty")
     ('Column x: swap them', 'a.csv: empty')
     """
-    message = phrase(message)
+    message = prose(message)
     message = message if roles.place() is None else PATH.sub("", message)
     first = message.split(" ", 1)[0]
     return message if "." in first else message[:1].upper() + message[1:]

@@ -10,6 +10,7 @@ from typing import Any
 
 import synth
 from synth import app_api
+from synth.languages import spoken
 
 Plain = dict[str, Any]
 MOST_SHOWN = 2000  # categories of a column with a coordinate each
@@ -187,10 +188,12 @@ def bundle(release: str, out: str, **asked: Any) -> None:
     synth.bundle(release, out, **asked)
 
 
-def papers(release: str, answers: Plain) -> list[Plain]:
-    """Each paper of a release with what it asks and what it waits for."""
+def papers(release: str, answers: Plain, *, language: str) -> list[Plain]:
+    """Each paper of a release, its title in this language, with what it asks and what it waits for."""
+    with spoken(language):
+        documents = app_api.unwritten_papers(release, answers)
     result = []
-    for p in app_api.unwritten_papers(release, answers):
+    for p in documents:
         facts = dict.fromkeys(line.fact for _title, lines in p.parts for line in lines if line.fact)
         facts |= {"approved": None} if "approver" in facts else {}  # the day beside the name
         result.append({"file": p.file, "title": p.title, "asks": list(facts), "waiting": sorted({*p.waiting})})

@@ -250,7 +250,10 @@ def _columns(base: pd.DataFrame) -> dict[str, Any]:
         "step": st.column_config.TextColumn(
             _("Step"),
             width=72,
-            help=_("Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."),
+            help=_(
+                "Distance between neighbouring values: `1`, `10` or `0.1`; for dates `second`, `minute`, `hour` "
+                "or `day`."
+            ),
         ),
         "values": st.column_config.TextColumn(
             _("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")

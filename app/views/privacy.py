@@ -300,7 +300,7 @@ def _choice(w: Wizard) -> None:
         reason = _("Recommended is {recommended}: {lower}{reason}").format(
             recommended=words.RECOMMENDED, lower=reason[:1].lower(), reason=reason[1:]
         )
-    st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=result["summary"]))
+    st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=phrase(result["summary"])))
     _keeps(w)
     if w.relation not in result["relations"]:
         st.error(

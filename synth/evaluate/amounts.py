@@ -205,12 +205,12 @@ def _rule(real: Sample, synthetic: Sample, cells: Mapping[str, Cells], pair: tup
     never = never[~np.isin(never, first.real * size + second.real)]
     broken, a, b, always, where = max(found, key=lambda f: f[0])
     if broken and 2 * broken >= len(never):
-        listed = ", ".join(where[:NAMED]) + (f" and {len(where) - NAMED} more" if len(where) > NAMED else "")
-        return int(
-            broken
-        ), f"{b} is empty where {a} is {listed}" if always else f"{b} is never empty where {a} is {listed}"
+        listed = ", ".join([*where[:NAMED], *["..."] * (len(where) > NAMED)])
+        if always:
+            return int(broken), f"{b} is empty where {a} is {listed}: make it a rule?"
+        return int(broken), f"{b} is never empty where {a} is {listed}: make it a rule?"
     each = np.bincount(never, minlength=1)
     i, j = divmod(int(each.argmax()), size)
-    return int(each.max()), f"{pair[0]} {first.labels[i]} and {pair[1]} {second.labels[j]} never meet" if len(
-        never
-    ) else ""
+    if not len(never):
+        return 0, ""
+    return int(each.max()), f"{pair[0]} {first.labels[i]} and {pair[1]} {second.labels[j]} never meet: make it a rule?"

@@ -148,7 +148,7 @@ def _amounts(comparison: Comparison) -> Iterator[Use | None]:
         part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
         yield _alone("correlations", Measured(value=farthest.off, second=farthest.second), part)
     if (seen := comparison.implausible) is not None:
-        part = f"{seen.rule}: make it a rule?" if seen.rule else ""
+        part = seen.rule
         yield _alone("implausible", Measured(value=seen.share, second=seen.second), part)
 
 

@@ -11,6 +11,7 @@ Whoever shows it asks it for its words, which are in the language spoken: ``head
 ``prose``). What is stored is ``plain()``, in English, and ``Verdict.read`` makes the object of it again.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,6 +121,7 @@ REMEDIES = {  # of what a table is not for
     "across": "name the columns as a use, and spend more on the next run",
 }
 NAMED = 5  # parts that a use names as not served
+OTHERS = re.compile("and ([0-9]+) more")
 
 
 class Part(BaseModel):
@@ -136,6 +138,8 @@ class Part(BaseModel):
         >>> str(Part(name="income", why="too far off")), str(Part(name="and 3 more"))
         ('income (too far off)', 'and 3 more')
         """
+        if others := OTHERS.fullmatch(self.name):
+            return _("and {more} more").format(more=others[1])
         return f"{names(self.name)} ({prose(self.why)})" if self.why else prose(self.name)
 
 

@@ -141,10 +141,9 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     result = retention(method, epsilon=epsilon, rows=rows)
     if result is None or result.relations:
         return ""
-    sizes = " and ".join(f"{n:,}" for n in result.rows)
     return (
-        f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, "
-        f"on public tables of {sizes} rows at epsilon {result.epsilon:g}, it kept {result.in_words}"
+        f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, on "
+        f"public tables of at least {min(result.rows):,} rows at epsilon {result.epsilon:g}, it kept {result.in_words}"
         + ("" if result.columns else " of single columns, pairs and target")
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from synth.errors import EmptyTableError
 from synth.evaluate.read_sample import read
 from synth.report.publish import folder_of
+from synth.report.words import between
 from synth.schema import table as schemas
 from synth.schema.dataset import ONE, is_related, load_any
 from synth.schema.table import CATEGORICAL, Column, Schema
@@ -46,7 +47,7 @@ def bounds(release: str | Path) -> dict[str, str]:
     tables = plain["tables"] if is_related(plain) else {"": plain}
     named = {f"{t}.{n}".lstrip("."): c for t, s in tables.items() for n, c in s["columns"].items()}
     return {
-        n: f"{c['min']} to {c['max']}"
+        n: between(c["min"], c["max"])
         for n, c in named.items()
         if c.get("source", "declared") in VOUCHED and c.get("min") is not None and c.get("max") is not None
     }

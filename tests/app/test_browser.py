@@ -134,6 +134,7 @@ def test_axe_core_is_there_and_finds_a_barrier(house):
     """The check that ``looked_at`` makes of every page has teeth: a button without a name is found."""
     _, port, opened, _ = house
     page = opened(with_token(port), **WIDE)
+    assert settled(page, WIDE["viewport"]["width"]) == []
     page.evaluate("document.querySelector('[data-testid=stMain]').append(document.createElement('button'))")
     assert [b.split(":")[0] for b in barred(page)] == ["button-name"]
     page.context.close()

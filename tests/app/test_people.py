@@ -100,10 +100,6 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     ann.get_by_text("A run is under way").wait_for()  # the control: she sees it herself
     ann.on("request", lambda r: sent.append(r.url) if "upload_file" in r.url and r.method == "PUT" else None)
     send_table(ann, {"name": f"{SECRET}.csv", "mimeType": "text/csv", "buffer": TABLE})
-    with ann.expect_download() as download:
-        ann.get_by_role("button", name="Save this description").click()
-    media = download.value.url
-    assert "/media/" in media
 
     compared = jobs.create({**job.request(), "method": "independent"})  # with the real rows, by ann
     compared.write(jobs.Status(state="done"))
@@ -126,7 +122,11 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
         bob.get_by_text("The role reviewer has no page").wait_for()
         assert SECRET not in bob.content()
 
-    assert ann.context.request.get(media).status == 200
+    with ann.expect_download() as download:
+        ann.get_by_role("button", name="Save this description").click()
+    media = download.value.url
+    assert "/media/" in media
+    assert ann.context.request.get(media).status == 200  # while the server holds it: a few pages of anybody's long
     assert [p.context.request.get(media).status for p in (carl, bob)] == [403, 403]
     stranger = shared[2].new_context().new_page()
     stranger.goto(url)
