@@ -121,7 +121,7 @@ REMEDIES = {  # of what a table is not for
     "across": "name the columns as a use, and spend more on the next run",
 }
 NAMED = 5  # parts that a use names as not served
-OTHERS = re.compile("and ([0-9]+) more")
+FURTHER = re.compile("and ([0-9]+) more")
 
 
 class Part(BaseModel):
@@ -138,7 +138,7 @@ class Part(BaseModel):
         >>> str(Part(name="income", why="too far off")), str(Part(name="and 3 more"))
         ('income (too far off)', 'and 3 more')
         """
-        if others := OTHERS.fullmatch(self.name):
+        if others := FURTHER.fullmatch(self.name):
             return _("and {more} more").format(more=others[1])
         return f"{names(self.name)} ({prose(self.why)})" if self.why else prose(self.name)
 

@@ -248,8 +248,8 @@ def write_parts(
             elif results == "xlsx":
                 excel.write(draft, pa.concat_tables(tables), sheet="synthetic" if synthetic else "table")
             elif results == "labelled":
-                said = {"label": MARK if synthetic else "", "labels": labels or {}}
-                labelled.write(draft, pa.concat_tables(tables), ending=path.suffix.lower(), **said)
+                mark, ending = MARK if synthetic else "", path.suffix.lower()
+                labelled.write(draft, pa.concat_tables(tables), ending=ending, label=mark, labels=labels or {})
             else:
                 head = next(tables)
                 noted = head.schema.with_metadata({"synthetic": MARK}) if synthetic else head.schema

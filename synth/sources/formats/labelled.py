@@ -56,7 +56,7 @@ def header(path: Path) -> Header:
         about = _read(path, metadataonly=True)[1]
         stored, forms = about.readstat_variable_types, about.original_variable_types
         kinds = {n: "text" if stored[n] == "string" else _kind(forms[n] or "") for n in about.column_names}
-        labels = {
+        labels: dict[str, Labels] = {
             n: {canonical(str(c)): t for c, t in codes.items() if isinstance(c, str) == (kinds[n] == "text") and t}
             for n, codes in about.variable_value_labels.items()
         }
@@ -143,7 +143,8 @@ def write(path: Path, table: pa.Table, *, ending: str, label: str, labels: Mappi
     Errors: UsageError for what such a file has no room for.
     """
     need(f"{path}: to read and write such files", "labelled", "pyreadstat")
-    frame, named = {}, {}
+    frame: dict[str, Any] = {}
+    named: dict[str, dict[Any, str]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         coded = labels.get(name)
         if coded is not None and all(re.fullmatch(r"0|-?[1-9]\d{0,8}", code) for code in coded):
