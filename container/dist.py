@@ -7,9 +7,13 @@ elsewhere it has the distance from the last tag and the commit behind it, so tha
 a private key of ssh-keygen, whose public half SECURITY.md tells how to use.
 """
 
+import gzip
 import hashlib
+import io
+import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
@@ -41,7 +45,8 @@ def git(*words: str) -> str:
 
 
 def packed(added: str) -> None:
-    """Wheel and sdist of HEAD."""
+    """Wheel and sdist of HEAD, whose bytes follow from the commit and the tools alone: all times are the commit's."""
+    time = git("log", "-1", "--format=%ct")
     with tempfile.TemporaryDirectory() as name:
         whole = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", name], input=whole, check=True)
@@ -59,9 +64,24 @@ def packed(added: str) -> None:
             "--dist-dir",
             str(DIST),
         ]
-        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False)
+        own = os.environ | {"SOURCE_DATE_EPOCH": time}  # which the wheel follows, and the sdist does not
+        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False, env=own)
         if done.returncode:
             sys.exit(f"make dist: {done.stderr[-2000:]}")
+    for sdist in DIST.glob("*.tar.gz"):
+        repacked(sdist, int(time))
+
+
+def repacked(sdist: Path, time: int) -> None:
+    """The same files in the order of their names, of one time and of nobody."""
+    with tarfile.open(sdist) as old:
+        held = [(m, old.extractfile(m)) for m in sorted(old.getmembers(), key=lambda m: m.name)]
+        whole = io.BytesIO()
+        with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as new:
+            for one, content in held:
+                one.mtime, one.uid, one.gid, one.uname, one.gname, one.pax_headers = time, 0, 0, "", "", {}
+                new.addfile(one, content)
+    sdist.write_bytes(gzip.compress(whole.getvalue(), mtime=time))
 
 
 def summed(folder: Path) -> Path:

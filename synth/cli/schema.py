@@ -310,6 +310,25 @@ def schema_import(
     return _write(imported(plain, table, source, table_name=table_name, **more), out, "imported", **word)
 
 
+@command(schema_app, name="starter")
+def schema_starter(
+    name: Annotated[str, "omop: five tables of the OMOP common data model, version 5.4."],
+    *,
+    out: OutOpt,
+) -> Said:
+    """Write the schema of a well-known data model, for you to complete."""
+    from synth.schema.dataset import STARTERS, parse_any
+
+    there = {p.stem: p for p in STARTERS.iterdir()}
+    if name not in there:
+        raise UsageError(f"{name}: there is no such starter; {meant(name, there)}")
+    text = there[name].read_text(encoding="utf-8")
+    waiting = parse_any(json.loads(text), name=f"starter {name}").unconfirmed()
+    write_text(out, text)
+    tell([f"yours to decide, and to set the source of: {', '.join(waiting)}"])
+    return {"unconfirmed": waiting, "paths": {"schema": str(out)}}, [f"schema of {name} written: {out}"]
+
+
 @command(schema_app, name="export")
 def schema_export(
     schema: SchemaArg,

@@ -41,9 +41,18 @@ class AcrossTables:
         ]
 
     def apply(self, block: Block, rng: np.random.Generator) -> None:
-        """Changes a block's positions in place: what is repeated, then orders, then counts and totals upwards."""
+        """Changes a block's positions in place: what is repeated, then orders, then counts and totals upwards.
+
+        A table's own orders are kept with these: what they change, and events put in order, may break them.
+        """
         repeats = [r for r in self.rules if isinstance(r, Equal)]
-        orders = [r for r in self.rules if isinstance(r, Order)]
+        inside = [
+            Order(kind="order", low=f"{t}.{r.low}", high=f"{t}.{r.high}")
+            for t, schema in self.schema.tables.items()
+            for r in schema.constraints or ()
+            if isinstance(r, Order)
+        ]
+        orders, later = [*(r for r in self.rules if isinstance(r, Order)), *inside], {r.high for r in inside}
         sums = [r for r in self.rules if isinstance(r, Count | Total)]
         for table in self.schema.downwards:
             for repeat in repeats:
@@ -52,7 +61,7 @@ class AcrossTables:
                     block[table].positions[column][:] = self._above(block, table, repeat.parent)
         for table in self.schema.downwards:
             columns = {w for r in orders if placed(w := rule_writes(self.schema, r))[0] == table}
-            for name in sorted(columns):
+            for name in sorted(columns, key=lambda n: (n in later, n)):
                 self._ordered(name, [r for r in orders if rule_writes(self.schema, r) == name], block, rng)
         for table in reversed(self.schema.downwards):
             for one in sums:

@@ -39,6 +39,7 @@ from synth.schema.table import (
 from synth.schema.table import parse as parse_table
 
 PERSONS, ROWS = "persons", "rows"
+STARTERS = Path(__file__).parent / "starters"  # schemas of well-known data models, a file each
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 import tomllib
 from pathlib import Path
 
@@ -290,6 +291,21 @@ def test_a_version_is_its_tag_s(described, ending):
     assert dist.suffix("1.2.0", described) == ending
     with pytest.raises(ValueError, match="make them one"):
         dist.suffix("1.3.0", "v1.2.0-0-gabc1234")
+
+
+@pytest.mark.long
+def test_a_release_has_the_same_bytes_in_two_folders(tmp_path, monkeypatch):
+    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).returncode:
+        pytest.skip("this is no checkout of git's")
+    sums = []
+    for name in ("a", "b"):
+        monkeypatch.setattr(dist, "DIST", tmp_path / name)
+        (tmp_path / name).mkdir()
+        dist.packed(".dev0+gabc1234")
+        assert len(list((tmp_path / name).iterdir())) == 2
+        sums.append(dist.summed(tmp_path / name).read_text())
+        time.sleep(1.1)  # archives count seconds
+    assert sums[0] == sums[1]
 
 
 def test_checksums_are_signed_and_a_changed_one_is_noticed(tmp_path):
