@@ -23,7 +23,9 @@ frame_of <- function(frame) {
   classes <- ifelse(kinds %in% c("i", "u", "f"), "numeric", "character")
   made <- utils::read.csv(text = text, colClasses = classes, na.strings = "", check.names = FALSE, encoding = "UTF-8")
   moments <- kinds == "M"
-  made[moments] <- lapply(made[moments], function(t) if (all(nchar(t) <= 10, na.rm = TRUE)) as.Date(t) else as.POSIXct(t, "UTC"))
+  made[moments] <- lapply(made[moments], function(t) {
+    if (all(nchar(t) <= 10, na.rm = TRUE)) as.Date(t) else as.POSIXct(t, "UTC")
+  })
   made
 }
 
