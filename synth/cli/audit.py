@@ -53,16 +53,16 @@ def audit(
         raise UsageError(f"--{'only' if only else 'source'} is for audits of whole runs; add --whole")
     if not whole:
         draws = 10_000 if draws is None else draws
-        result = methods.audit(method, draws=draws, table_draws=tables, canaries=canaries, **asked)
-        return _answer(result, out, audit_page.audit_page(result))
+        found = methods.audit(method, draws=draws, table_draws=tables, canaries=canaries, **asked)
+        return _answer(found, out, audit_page.audit_page(found))
     listed = whole_canaries.chosen(only or [], related=related, max_rows=max_rows, sources=source or [])
     draws = DRAWS if draws is None else draws
 
     def progress(fraction: float) -> None:
         print(f"{100 * fraction:.0f} %", file=sys.stderr, flush=True)  # of what takes minutes
 
-    reported = audit_whole(method, draws=draws, progress=progress, canaries=listed, planted=canaries, **asked)
-    return _answer(reported, out, audit_page.whole_page(reported))
+    whole_audit = audit_whole(method, draws=draws, progress=progress, canaries=listed, planted=canaries, **asked)
+    return _answer(whole_audit, out, audit_page.whole_page(whole_audit))
 
 
 def _check_out(out: Path | None) -> None:
@@ -72,15 +72,15 @@ def _check_out(out: Path | None) -> None:
         check_writable(out)
 
 
-def _answer(result: Any, out: Path | None, page: str) -> Said:
+def _answer(audit: Any, out: Path | None, page: str) -> Said:
     """The page, its data beside it, and the answer."""
     paths = {}
     if out is not None:
         figures = out.with_suffix(".json")
         write_text(out, page)
-        write_text(figures, as_file(result.plain()))
+        write_text(figures, as_file(audit.plain()))
         paths = {"report": str(out), "report_json": str(figures)}
-    return {**result.plain(), "paths": paths}, [*map(spelled, result.in_words()), *paths.values()]
+    return {**audit.plain(), "paths": paths}, [*map(spelled, audit.in_words()), *paths.values()]
 
 
 def audit_capacity(
@@ -116,8 +116,8 @@ def audit_capacity(
         view = views.strategy_view(strategy, noise=method, order=order, scale=scale, **spent)
         return view.plain(), map(spelled, view.in_words())
     asked: dict[str, Any] = {**spent, "order": order, "draws": draws, "confidence": confidence, "seed": seed}
-    result = views.capacity_audit(method, options=options, **asked)
-    return _answer(result, out, audit_page.capacity_page(result))
+    found = views.capacity_audit(method, options=options, **asked)
+    return _answer(found, out, audit_page.capacity_page(found))
 
 
 def register(app: typer.Typer) -> None:

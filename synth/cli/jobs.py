@@ -81,27 +81,27 @@ def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any],
     from synth.pipeline import request as stored
     from synth.pipeline.prepare import Context
 
-    held = jobs.Job(folder)
-    if held.status().final:
-        raise UsageError(f"job {held.path}: has ended; start a new one")
-    request = stored.read(held.request(), name=f"job {held.path}")
+    job = jobs.Job(folder)
+    if job.status().final:
+        raise UsageError(f"job {job.path}: has ended; start a new one")
+    request = stored.read(job.request(), name=f"job {job.path}")
     if isinstance(request, stored.RefitRequest):
-        result, _ = refit(request.model_copy(update={"out": request.out or str(held.path / "release")}), held.path)
-        return result.plain(), result.card
+        made, _ = refit(request.model_copy(update={"out": request.out or str(job.path / "release")}), job.path)
+        return made.plain(), made.card
     if isinstance(request, stored.ReportRequest):
-        return _report(request, held.path), None
+        return _report(request, job.path), None
     request = request.changed(  # with the schema that lies in the folder, and the id of the charge
-        schema_file=request.schema_file or held.path / jobs.DESCRIPTION,
-        out=request.out or held.path / "release",
+        schema_file=request.schema_file or job.path / jobs.DESCRIPTION,
+        out=request.out or job.path / "release",
         approved_by=approved_by or request.approved_by,
-        run=held.run,
+        run=job.run,
     )
     if isinstance(request, stored.LearningRequest | stored.StatisticsRequest | stored.VerifiedRequest):
-        with reported(held.path, {}) as (report, _):
-            plain = _asked(request, held.path, Context(reporter=report, audience=audience(held.path)))
+        with reported(job.path, {}) as (report, _):
+            plain = _asked(request, job.path, Context(reporter=report, audience=audience(job.path)))
         return {"epsilon_spent": request.epsilon, "delta": request.delta, **plain}, None
-    result, _ = run(request, held.path)
-    return result.plain(), result.card
+    made, _ = run(request, job.path)
+    return made.plain(), made.card
 
 
 def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:

@@ -77,9 +77,9 @@ def ledger_policy(
     if sets:
         caps: dict[str, Any] = {"max_epsilon": max_epsilon, "max_delta": max_delta, "reserve": reserve}
         book.set_policy(name, **caps, relation=relation, approved_by=approved_by)
-    result = book.policy(name)
-    words = f"{name}{'' if known or new else ', to which nothing was ever charged'}: {_policy_words(result)}"
-    return {"dataset": name, "policy": asdict(result) if result else None}, [words]
+    policy = book.policy(name)
+    words = f"{name}{'' if known or new else ', to which nothing was ever charged'}: {_policy_words(policy)}"
+    return {"dataset": name, "policy": asdict(policy) if policy else None}, [words]
 
 
 def _policy_words(policy: "Policy | None") -> str:
@@ -163,10 +163,10 @@ def ledger_verify(
     """Check the hash chain: no line altered, removed or reordered."""
     if rebuild:
         _opened(ledger).rebuild()
-    result = _opened(ledger).verify(head)
+    verified = _opened(ledger).verify(head)
     remedy = "restore it from a backup, and find out who changed it"
-    fault = None if result.ok else InputError(f"the ledger does not verify: {result.problem}; {remedy}")
-    return asdict(result), [f"{result.lines} lines, the chain holds; head {result.head}"], fault
+    fault = None if verified.ok else InputError(f"the ledger does not verify: {verified.problem}; {remedy}")
+    return asdict(verified), [f"{verified.lines} lines, the chain holds; head {verified.head}"], fault
 
 
 @command(ledger_app, "dataset ledger", name="composition")
@@ -188,9 +188,9 @@ def ledger_composition(
     book = _opened(asked["ledger"], there=False)
     wanted = _named(table, asked["dataset"], schema, book) if table or asked["dataset"] else None
     lines, names = book.entries(), [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
-    results = [compare_runs.ledger_composition(lines, name, at=delta) for name in names]
+    composed = [compare_runs.ledger_composition(lines, name, at=delta) for name in names]
     note = "for information: a policy caps the basic sum, which alone holds for runs chosen in sight of earlier results"
-    return {"ledger": book.store.shown, "datasets": results}, [*(x for one in results for x in _composed(one)), note]
+    return {"ledger": book.store.shown, "datasets": composed}, [*(x for one in composed for x in _composed(one)), note]
 
 
 def _composed(one: dict[str, Any]) -> Iterator[str]:
@@ -254,8 +254,8 @@ def ledger_import(
     """
     from synth.privacy.ledger import copies
 
-    made = copies.take_over(copies.at(ledger), old)
-    return asdict(made), [f"{made.lines} lines are on the server; the file takes no spend any more"]
+    lines = copies.take_over(copies.at(ledger), old)
+    return {"lines": lines}, [f"{lines} lines are on the server; the file takes no spend any more"]
 
 
 @command(ledger_app, "ledger", name="grant")

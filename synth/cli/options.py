@@ -34,16 +34,16 @@ def pairs(
     """
 
     def parsed(texts: Sequence[str] | None) -> dict[str, Any]:
-        result: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for text in texts or ():
             name, sign, value = text.rpartition("=") if last else text.partition("=")
             try:
-                if not (sign and name) or (name in result and not again):
+                if not (sign and name) or (name in values and not again):
                     raise ValueError
-                result[name] = convert(value)
+                values[name] = convert(value)
             except ValueError as error:
                 raise UsageError(f"{flag} {text}: {error}" if str(error) else f"{flag} {text}: write {form}") from None
-        return result
+        return values
 
     return parsed
 
@@ -216,7 +216,6 @@ TablesArg = Annotated[
 ]
 ReleaseArg = Annotated[Path, "Release: the folder that a run wrote."]
 SchemaArg = Annotated[Path, "The schema, a JSON file."]
-ListOpt = list[str] | None
 LanguageOpt = Annotated[str | None, "--language", "Of pages and papers: en or de [default: en].", in_language]
 SourceOpt = Annotated[str | None, "--source", FIELDS["source"].description, address]
 CandidatesOpt = Annotated[

@@ -38,8 +38,8 @@ def statistics(
     check_writable(out)  # before anything is spent
     schema = schemas.load(asked.pop("schema"))
     wanted = [part for text in asked.pop("ask") for part in names(text)]
-    result = paid.statistics(table, schema=schema, ask=wanted, **asked, **charged_by())
-    return _charged(out, "statistics", result.plain(), map(_line, result.answers), asked)
+    answered = paid.statistics(table, schema=schema, ask=wanted, **asked, **charged_by())
+    return _charged(out, "statistics", answered.plain(), map(_line, answered.answers), asked)
 
 
 def _line(one: dict[str, Any]) -> str:
@@ -80,13 +80,13 @@ def ask(
     questions = Questions(release, questions_of(question))
     if table is None:
         at = {n: asked[n] for n in ("delta", "relation", "max_rows")}
-        result = questions.price(**at)
+        prices = questions.price(**at)
         if width is not None:
-            result["least_epsilon"] = questions.least_epsilon(width, term=term, **at)
+            prices["least_epsilon"] = questions.least_epsilon(width, term=term, **at)
         if out is not None:
             check_writable(out)
-            write_text(out, as_file(result))
-        return result, _prices(result)
+            write_text(out, as_file(prices))
+        return prices, _prices(prices)
     known = None if schema is None else load_any(schema)
     answered = questions.answer(table, schema=known, **asked, **charged_by())
     with written(language):
@@ -96,25 +96,25 @@ def ask(
 
 def _answers(answers: Sequence[dict[str, Any]]) -> Iterator[str]:
     for one in answers:
-        for name, reported in one["terms"].items():
+        for name, term in one["terms"].items():
             span = "not settled by so much noise, or not to be told apart"
-            if reported["estimate"] is not None:
-                span = f"{_short(reported['estimate'])} ({_short(reported['low'])} to {_short(reported['high'])})"
+            if term["estimate"] is not None:
+                span = f"{_short(term['estimate'])} ({_short(term['low'])} to {_short(term['high'])})"
             near, within = "", one.get("within", {}).get(name)
             if within is not None and within["within"] is not None:
                 is_within = "within" if within["within"] else "not within"
                 near = f"; yours is {is_within}, wrong with chance {within['error']:.2g}"
-            yield f"{name}: {span}; synthetic {_short(reported['synthetic'])}{near}"
+            yield f"{name}: {span}; synthetic {_short(term['synthetic'])}{near}"
 
 
-def _prices(result: dict[str, Any]) -> Iterator[str]:
-    for one in result.get("prices", [result]):
-        for name, reported in one["terms"].items():
-            wide = ", ".join(f"{_short(w)} at {e}" for e, w in reported["widths"].items())
-            own = _short(reported["sampling_width"])
-            yield f"{name}: synthetic {_short(reported['synthetic'])}; interval {wide}; sampling {own}"
-    if "least_epsilon" in result:
-        least = result["least_epsilon"]
+def _prices(prices: dict[str, Any]) -> Iterator[str]:
+    for one in prices.get("prices", [prices]):
+        for name, price in one["terms"].items():
+            wide = ", ".join(f"{_short(w)} at {e}" for e, w in price["widths"].items())
+            own = _short(price["sampling_width"])
+            yield f"{name}: synthetic {_short(price['synthetic'])}; interval {wide}; sampling {own}"
+    if "least_epsilon" in prices:
+        least = prices["least_epsilon"]
         yield "no epsilon makes it so narrow" if least is None else f"least epsilon: {least:.3g}"
     yield "nothing was charged; answer it with --table and --epsilon"
 
@@ -135,11 +135,11 @@ def estimate(
     """
     from synth.pipeline.inference.estimates import estimates
 
-    result = estimates(release, ask, level=level)
-    plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in result]
+    intervals = estimates(release, ask, level=level)
+    plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in intervals]
     said = (
         "; ".join([f"{r['ask']}, {r['name']}: {r['estimate']:.5g} ({r['low']:.5g} to {r['high']:.5g})", *r["warnings"]])
-        for r in result
+        for r in intervals
     )
     return {"epsilon_spent": 0.0, "level": level, "estimates": plain}, said
 

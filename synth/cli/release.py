@@ -28,16 +28,16 @@ def card_check(
     """
     from synth.release.card import verify
 
-    result = verify.check(card)
+    checked = verify.check(card)
     if ledger is not None:
         from synth.report import chosen_release
 
         chosen_release.check_lines(verify.load(card), ledger=ledger)
     line = (
-        f"the card holds: {result.mechanisms} mechanisms give epsilon {result.epsilon_derived:.9g} at delta "
-        f"{result.delta:g}, within the {result.epsilon:g} claimed"
+        f"the card holds: {checked.mechanisms} mechanisms give epsilon {checked.epsilon_derived:.9g} at delta "
+        f"{checked.delta:g}, within the {checked.epsilon:g} claimed"
     )
-    return result.plain(), [line]
+    return checked.plain(), [line]
 
 
 @command(card_app, "ledger", name="write")

@@ -41,7 +41,7 @@ def run(
         if asked["uses"]:
             raise UsageError("--for says what is asked of the rows, and --from-release asks nothing; leave it out")
         refit = RefitRequest(release=str(from_release), out=str(out), **{n: asked[n] for n in REFIT})
-        result, folder = jobs.refit(refit, job)
+        made, folder = jobs.refit(refit, job)
     elif job is not None and not any(v is not None for v in given.values()):
         plain, card = jobs.carry_out(job, approved_by=asked["approved_by"])
         return plain | {"job": str(job.absolute())}, _summary(plain, card)
@@ -54,9 +54,9 @@ def run(
         asked |= {"method": asked["method"] or "mixture", "table": table or source_table, "out": out}
         if warned := warning(asked["method"], epsilon=asked["epsilon"]):  # before anything is spent
             print(f"note: {warned}", file=sys.stderr)
-        result, folder = jobs.run(RunRequest(**asked), job)
-    plain = result.plain()
-    return plain | {"job": str(folder)}, _summary(plain, result.card)
+        made, folder = jobs.run(RunRequest(**asked), job)
+    plain = made.plain()
+    return plain | {"job": str(folder)}, _summary(plain, made.card)
 
 
 def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> Iterator[str]:
@@ -116,14 +116,14 @@ def plan(
 
     learns = asked["learn_share"] is not None
     facts = load_any(asked.pop("schema"), complete=not learns)
-    result = planning.plan(facts, rows=rows, **asked, epsilons=LADDER, error=error)
+    forecast = planning.plan(facts, rows=rows, **asked, epsilons=LADDER, error=error)
     rehearsed = None
     if seconds > 0 and not learns:
         for name in ("prior", "prior_reason", "learn_share", "ledger"):
             del asked[name]
         rehearsed = dry_run.dry_run(facts, rows=rows, **asked, seconds=seconds)
-    words = [result.in_words(), rehearsed.in_words() if rehearsed else "rehearsed: the questions alone"]
-    return {**result.plain(), "rehearsed": rehearsed and rehearsed.plain()}, map(spelled, words)
+    words = [forecast.in_words(), rehearsed.in_words() if rehearsed else "rehearsed: the questions alone"]
+    return {**forecast.plain(), "rehearsed": rehearsed and rehearsed.plain()}, map(spelled, words)
 
 
 def preview(
@@ -144,12 +144,12 @@ def preview(
 
     facts = load_any(asked.pop("schema"))
     with written(language):
-        result = previewed(facts, out, rows=rows, **asked)
+        made = previewed(facts, out, rows=rows, **asked)
     of_priors = {n: asked[n] for n in ("prior_reason", "relation", "ledger")}
     looks = look(asked["prior"], schema=facts.tables[facts.root], **of_priors)
-    pages = (result.paths[name] for name in ("comparison", "report", "card_page"))
-    plain = {**result.plain(), "priors": [one.plain() for one in looks]}
-    return plain, [result.statement, *(one.in_words() for one in looks), *pages]
+    pages = (made.paths[name] for name in ("comparison", "report", "card_page"))
+    plain = {**made.plain(), "priors": [one.plain() for one in looks]}
+    return plain, [made.statement, *(one.in_words() for one in looks), *pages]
 
 
 def sample(
@@ -219,12 +219,8 @@ def _multiple(model: Path, out: Path, **asked: Any) -> Said:
 
     notes: list[str] = []
 
-    class Notes(Quiet):
-        def note(self, message: str) -> None:
-            notes.append(message)
-
     release = model.parent if model.name == "model.json" else model
-    paths = multiple_to(release, out, reporter=Notes(), **asked)
+    paths = multiple_to(release, out, reporter=Quiet(notes.append), **asked)
     line = f"{len(paths)} tables: {out}; combine their estimates with synth.combine (docs/inference.md)"
     plain = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}, "notes": notes}
     return plain, [line, *notes]
@@ -234,8 +230,8 @@ def methods() -> Said:
     """List the methods: options, guarantees, and what each keeps."""
     from synth.pipeline.methods import methods as listed
 
-    result = listed()
-    return result, (line for one in result for line in _method(one))
+    each = listed()
+    return each, (line for one in each for line in _method(one))
 
 
 def _method(g: dict[str, Any]) -> Iterator[str]:
@@ -243,8 +239,8 @@ def _method(g: dict[str, Any]) -> Iterator[str]:
     yield f"{'':14s} noise: {g['stage']}, {g['barrier']}"
     yield f"{'':14s} guarantee: {g['guarantee']}; relations: {', '.join(g['relations'])}"
     yield f"{'':14s} options: {', '.join(f'{n}={v}' for n, v in g['options'].items()) or 'none'}"
-    held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())
-    yield f"{'':14s} keeps: {held or 'not measured'}"
+    kept = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())
+    yield f"{'':14s} keeps: {kept or 'not measured'}"
     yield f"{'':14s} needs: {g['needs'] or 'not measured'}"
 
 

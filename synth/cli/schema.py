@@ -23,7 +23,7 @@ from synth.cli.options import (
     several,
     some,
 )
-from synth.errors import UsageError, meant
+from synth.errors import UsageError
 from synth.schema.names import MOST_PREFIX
 from synth.schema.table import MOST_CHILDREN
 
@@ -91,17 +91,17 @@ def _dialect(**given: str | None) -> dict[str, str | None]:
 
     from synth.schema.dialect import Dialect
 
-    result: dict[str, Any] = {n: MARKS.get(v, v) for n, v in given.items() if v is not None}
-    if result.get("thousands") == "none":
-        result = {"decimal": ".", **result, "thousands": None}
-    if result.get("decimal") is not None and result["decimal"] == result.get("thousands"):
+    facts: dict[str, Any] = {n: MARKS.get(v, v) for n, v in given.items() if v is not None}
+    if facts.get("thousands") == "none":
+        facts = {"decimal": ".", **facts, "thousands": None}
+    if facts.get("decimal") is not None and facts["decimal"] == facts.get("thousands"):
         raise UsageError("--decimal and --thousands must be different marks")
     try:
-        Dialect(**{"decimal": "," if result.get("thousands") == "." else ".", **result})
+        Dialect(**{"decimal": "," if facts.get("thousands") == "." else ".", **facts})
     except ValidationError as error:
         name = error.errors()[0]["loc"][0]
         raise UsageError(f"--{name} {given[str(name)]}: not known; see `synth schema init --help`") from None
-    return result
+    return facts
 
 
 MissingOpt = Annotated[str | None, "--missing", "Texts that mean a missing value: N,?.", names]
@@ -185,10 +185,10 @@ def _write(
     from synth.sources.drafting import Described
 
     if isinstance(made, Described) and made.read_as is not None:
-        result = made.schema.dialect or made.read_as
+        dialect = made.schema.dialect or made.read_as
         plain = "" if made.schema.dialect else " (the plain way, which needs no dialect)"
         remedy = "correct? else state --encoding, --delimiter, --decimal, --thousands"
-        print(f"read as {result.in_words()}{plain}: {remedy}", file=sys.stderr)
+        print(f"read as {dialect.in_words()}{plain}: {remedy}", file=sys.stderr)
     tell(made.notes)
     drafted = {"": made.schema} if isinstance(made, Described) else made.tables
     tables = vouch(formed(drafted, forms or {}), assume_public, because)
@@ -222,20 +222,16 @@ def vouch(
         table, _, column = name.partition(".")
         if table not in tables or column not in tables[table].columns:
             raise UsageError(f"{name}: the draft has no such column; write TABLE.COLUMN")
-    results = {}
+    vouched = {}
     for name, schema in tables.items():
         of = f"{name}." if name else ""
         own = list(_own(dict.fromkeys(named, ""), of))
-        reasons = _own(because, of)
-        for column in (n for n in reasons if n not in schema.columns):
-            raise UsageError(f"--reason {of}{column}: the schema has no such column; {meant(column, schema.columns)}")
-        told = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
-        schema = schema.model_copy(update={"columns": told})
+        schema = schema_approval.explained(schema, _own(because, of), of=of)
         if assume_public is not False:
             waiting, alone = schema.unconfirmed(), schema_approval.risky(schema)
             given = [n for n in waiting if n not in alone or n in own]
-            held = {n: c for n, c in schema.columns.items() if n in given or n not in waiting}
-            schema_approval.check_alone(schema.model_copy(update={"columns": held}), True if every else own)
+            given_columns = {n: c for n, c in schema.columns.items() if n in given or n not in waiting}
+            schema_approval.check_alone(schema.model_copy(update={"columns": given_columns}), True if every else own)
             if given:
                 listed = "; ".join(f"{of}{n} ({', '.join(waiting[n])})" for n in given)
                 tell([f"taken as public on your word: {listed}"])
@@ -243,13 +239,13 @@ def vouch(
                 tell(["taken on your word: each row is one person"])
                 schema = schema.model_copy(update={"unit_source": "declared"})
             schema = schema.assume_public(given)
-        results[name] = schema
+        vouched[name] = schema
     remedy = "check each, then set its source, or pass --assume-public"
-    if waits := {t: list(s.unconfirmed()) for t, s in results.items() if s.unconfirmed()}:
-        whole = "" in tables and len(waits[""]) == len(results[""].columns)
+    if waits := {t: list(s.unconfirmed()) for t, s in vouched.items() if s.unconfirmed()}:
+        whole = "" in tables and len(waits[""]) == len(vouched[""].columns)
         what = f"unconfirmed: {', '.join(waits[''])}" if "" in tables else f"unconfirmed facts in {', '.join(waits)}"
         tell([f"{'every fact is unconfirmed' if whole else what}: {remedy}"])
-    return results
+    return vouched
 
 
 def _own(named: Mapping[str, str], of: str) -> dict[str, str]:
@@ -259,7 +255,7 @@ def _own(named: Mapping[str, str], of: str) -> dict[str, str]:
 
 def formed(tables: "Mapping[str, Schema]", forms: Mapping[str, str]) -> "dict[str, Schema]":
     """Drafted tables with the public forms of made-up keys, by column. Errors: UsageError for what is no identifier."""
-    results, left = {}, set(forms)
+    formed_tables, left = {}, set(forms)
     for table, schema in tables.items():
         own = _own(forms, of := f"{table}." if table else "")
         left -= {of + n for n in own}
@@ -267,10 +263,10 @@ def formed(tables: "Mapping[str, Schema]", forms: Mapping[str, str]) -> "dict[st
             if name not in schema.columns or schema.columns[name].type != "identifier":
                 raise UsageError(f"--pattern {name}: it is no identifier of the draft; name it with --identifier")
         columns = {n: c.model_copy(update={"pattern": own[n]}) if n in own else c for n, c in schema.columns.items()}
-        results[table] = schema.model_copy(update={"columns": columns})
+        formed_tables[table] = schema.model_copy(update={"columns": columns})
     for name in left:
         raise UsageError(f"--pattern {name}: the draft has no such column; write TABLE.COLUMN")
-    return results
+    return formed_tables
 
 
 def schema_import(
@@ -406,15 +402,12 @@ def schema_learn(
     from synth.pipeline.reporting import Quiet
     from synth.schema.dataset import load_any
 
-    class Notes(Quiet):
-        def note(self, message: str) -> None:
-            tell([message])
-
     check_writable(out)  # before anything is spent
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder of tables, or a database with --source")
     known = load_any(schema, complete=False)
-    facts = pipeline.learn_schema(table, schema=known, source=source, reporter=Notes(), **asked, **charged_by())
+    told = Quiet(lambda message: tell([message]))
+    facts = pipeline.learn_schema(table, schema=known, source=source, reporter=told, **asked, **charged_by())
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.all_columns.items() if c.source == "private"]
     spent = {"epsilon_spent": asked["epsilon"], "delta": asked["delta"]}

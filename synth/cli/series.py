@@ -23,9 +23,9 @@ def series_plan(
     """What each wave may spend so that all together stay within epsilon and delta. Reads no table."""
     from synth.pipeline.series import plan
 
-    result = plan(waves=waves, epsilon=epsilon, **asked)
+    planned = plan(waves=waves, epsilon=epsilon, **asked)
     each = "each wave: synth run TABLE ... --prior FOLDER, of each wave before, --dataset NAME (one name for all)"
-    return result.plain(), [result.in_words(), each]
+    return planned.plain(), [planned.in_words(), each]
 
 
 @command(series_app, name="changes")
@@ -38,8 +38,8 @@ def series_changes(
     """What changed between two waves, with intervals for noise and chance. Free: released answers only."""
     from synth.pipeline.series import changes
 
-    result = changes(before, after, columns=column or ())
-    sure = [row for row in result if row["sure"]]
+    rows = changes(before, after, columns=column or ())
+    sure = [row for row in rows if row["sure"]]
     lines = [
         f"{row['column']} = {row['value']}: {row['before']:.1%} to {row['after']:.1%}, "
         f"change {row['change']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%})"
@@ -47,7 +47,7 @@ def series_changes(
     ]
     rest = f"; the largest {SHOWN} are shown, --json has all" if len(sure) > SHOWN else ""
     told = "shares changed by more than noise and chance explain (at most 5 % of these are expected to be false)"
-    return {"changes": result}, [*lines, f"{len(sure)} of {len(result)} {told}{rest}"]
+    return {"changes": rows}, [*lines, f"{len(sure)} of {len(rows)} {told}{rest}"]
 
 
 def fetch(
@@ -69,14 +69,14 @@ def fetch(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
-    result = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache", folder=folder)
+    fetched = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache", folder=folder)
     name = f"{task}-{state.lower()}-{year}"
     table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
-    write_text(table, result.table.to_csv(index=False, lineterminator="\n"))
-    write_text(schema, result.schema.to_json())
+    write_text(table, fetched.table.to_csv(index=False, lineterminator="\n"))
+    write_text(schema, fetched.schema.to_json())
     paths = {"table": str(table), "schema": str(schema)}
-    plain = {"rows": len(result.table), "columns": list(result.table.columns), "paths": paths}
-    return plain, [f"{len(result.table)} rows: {table}; schema: {schema}"]
+    plain = {"rows": len(fetched.table), "columns": list(fetched.table.columns), "paths": paths}
+    return plain, [f"{len(fetched.table)} rows: {table}; schema: {schema}"]
 
 
 def register(app: typer.Typer) -> None:

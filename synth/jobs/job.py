@@ -232,9 +232,9 @@ class Job:
         plain = self._read("status.json", "no job here; list the jobs or start one")
         if plain.get("pid") is None and (self.path / "process.json").exists():
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
-        result = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
+        known = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
         try:
-            return READER().validate_json(json.dumps(result), strict=True)
+            return READER().validate_json(json.dumps(known), strict=True)
         except ValidationError:
             raise InputError(
                 f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again"
@@ -287,13 +287,13 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
 
 def listing(folder: Path | None = None) -> list[Job]:
     """The jobs below ``folder``, by default ``home()``, newest first."""
-    results = []
+    found = []
     for file in (folder or home()).glob("*/request.json"):
         try:
-            results.append((file.stat().st_mtime_ns, file.parent.name, file.parent))
+            found.append((file.stat().st_mtime_ns, file.parent.name, file.parent))
         except OSError:  # removed since
             continue
-    return [Job(path) for *_, path in sorted(results, reverse=True)]
+    return [Job(path) for *_, path in sorted(found, reverse=True)]
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:

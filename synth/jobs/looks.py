@@ -148,14 +148,14 @@ def barrier(job: Job) -> str:
         return ""
     if made == "private" and {one.path.name for one in others} <= set(said.get("among", ())):
         return ""
-    result = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
+    beside = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
     if made == "scores":
         return (
-            f"{UNCOVERED}: it was chosen by comparison with the real rows; release it together with {result} that "
+            f"{UNCOVERED}: it was chosen by comparison with the real rows; release it together with {beside} that "
             "were compared, or not at all"
         )
     return (
-        f"{result} {'were' if len(others) > 1 else 'was'} compared with the real rows; say how this one was chosen, or "
+        f"{beside} {'were' if len(others) > 1 else 'was'} compared with the real rows; say how this one was chosen, or "
         "release all of them"
     )
 

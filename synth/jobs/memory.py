@@ -73,28 +73,28 @@ class PeakMemory:
 
 def _descendants(process: psutil.Process) -> list[psutil.Process]:
     """The processes that it started, and those that they started, as far as they are still there."""
-    results = []
+    processes = []
     with contextlib.suppress(psutil.Error):
         if not os.path.exists(f"/proc/{process.pid}/task/{process.pid}/children"):
             return process.children(recursive=True)
         for pid in _listed_children(process.pid):
             with contextlib.suppress(psutil.NoSuchProcess):
-                results.append(psutil.Process(pid))
-    return results
+                processes.append(psutil.Process(pid))
+    return processes
 
 
 def _listed_children(pid: int) -> list[int]:
     """As Linux tells them, thread by thread: to look through all processes of a machine takes milliseconds."""
-    result: list[int] = []
+    numbers: list[int] = []
     with contextlib.suppress(OSError):  # the process has ended
         for thread in os.listdir(f"/proc/{pid}/task"):
             with (
                 contextlib.suppress(OSError),
-                open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as reported,
+                open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as listed,
             ):
-                for child in map(int, reported.read().split()):
-                    result += [child, *_listed_children(child)]
-    return result
+                for child in map(int, listed.read().split()):
+                    numbers += [child, *_listed_children(child)]
+    return numbers
 
 
 def give_back() -> None:

@@ -112,8 +112,8 @@ class Reporter:
         loss = getattr(fraction, "loss", None) if loss is None else loss
         self._advance(min(max(float(fraction), 0.0), 1.0))
         if loss is not None and isfinite(loss):  # at most ``POINTS`` are kept, evenly thinned
-            retained = (*self._status.losses, (round(min(max(fraction, 0.0), 1.0), 4), float(loss)))
-            self._status = replace(self._status, losses=retained if len(retained) <= POINTS else retained[::2])
+            losses = (*self._status.losses, (round(min(max(fraction, 0.0), 1.0), 4), float(loss)))
+            self._status = replace(self._status, losses=losses if len(losses) <= POINTS else losses[::2])
         if self._clock() - self._reported >= PAUSE:
             self._tell()
         self._stop_if_asked()

@@ -279,8 +279,8 @@ class Roles:
         """Writes the dataset's budget into the ledger, which refuses whatever exceeds it; nothing where it is there."""
         if (budget := self.budget(dataset)) is None:
             return
-        held = book.policy(dataset)
-        if held is None or (held.max_epsilon, held.max_delta) != budget:
+        policy = book.policy(dataset)
+        if policy is None or (policy.max_epsilon, policy.max_delta) != budget:
             book.set_policy(dataset, max_epsilon=budget[0], max_delta=budget[1], approved_by="file of roles")
 
 

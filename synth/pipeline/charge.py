@@ -76,7 +76,7 @@ class ChargedRun:
             return self.schema
         self.context.reporter.stage("learn")
         session, mu = self._opened(share, self._rows_to_learn, failures=True), grant.mu * sqrt(share)
-        result = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
+        complete_schema = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
         assert self.line is not None
         alone, before = share == 1, self.plan.schema.learnt  # of a schema that was learnt in parts
@@ -89,7 +89,7 @@ class ChargedRun:
             ledger_hash=self.line.hash,
             mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in session.events)),
         )
-        self.schema = result.changed(lambda stated: stated.model_copy(update={"learnt": price}))
+        self.schema = complete_schema.changed(lambda stated: stated.model_copy(update={"learnt": price}))
         return self.schema
 
     def measure(self) -> tuple[list[Release], Setting]:
@@ -276,20 +276,20 @@ class ChargedRun:
                 self._mark(name)
             self._write_log({} if self.context.log is None else there.described(noise))
             return there
-        forest, results = self._linked(schema)
-        for name, result in results.items():
-            self._mark(name, (result.digest, result.alone))
-        self._write_log({n: r.encoded for n, r in results.items()})
+        forest, tables = self._linked(schema)
+        for name, table in tables.items():
+            self._mark(name, (table.digest, table.alone))
+        self._write_log({n: r.encoded for n, r in tables.items()})
         return forest
 
     def _linked(self, schema: Dataset) -> tuple[Forest, dict[str, Read]]:
         """All rows, read here and put together; one table of persons and their rows is read once."""
         key, noise = self.plan.book.row_key(), self.context.noise
-        results = {
+        tables = {
             name: read(rows.place, schema.written[name], schema.texts(name), noise, key=key)
             for name, rows in self.plan.rows.items()
         }
-        return link(schema, {t: results[schema.file_of(t)].rows for t in schema.tables}, noise), results
+        return link(schema, {t: tables[schema.file_of(t)].rows for t in schema.tables}, noise), tables
 
     def _write_log(self, encoded: Mapping[str, codec.Encoded]) -> None:
         """The steward's counts of unknown cells, by column and, of several tables, by table."""

@@ -69,18 +69,18 @@ def combine(
     >>> found.estimate, found.variance, round(found.df, 3)
     (2.0, 4.0, 1.778)
     """
-    reported, own = np.asarray(estimates, dtype=float), np.asarray(variances, dtype=float)
-    if len(reported) < 2 or reported.shape != own.shape:
+    values, own = np.asarray(estimates, dtype=float), np.asarray(variances, dtype=float)
+    if len(values) < 2 or values.shape != own.shape:
         raise UsageError("combine: needs estimates and variances of two tables or more, of equal shapes")
-    if not (np.isfinite(reported).all() and np.isfinite(own).all() and (own >= 0).all() and 0 < level < 1):
+    if not (np.isfinite(values).all() and np.isfinite(own).all() and (own >= 0).all() and 0 < level < 1):
         raise UsageError("combine: estimates must be finite, variances at least 0, the level between 0 and 1")
-    many = len(reported)
-    within, between = own.mean(0), reported.var(0, ddof=1)
+    many = len(values)
+    within, between = own.mean(0), values.var(0, ddof=1)
     extra = (1 + 1 / many) * between
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(extra > 0, (many - 1) * (1 + within / extra) ** 2, np.inf)
     half = special.stdtrit(np.minimum(df, 1e9), (1 + level) / 2) * np.sqrt(within + extra)
-    middle = reported.mean(0)
+    middle = values.mean(0)
     notes = beyond(release, columns) if release is not None else ()
     for note in notes:
         warnings.warn(note, BeyondMeasured, stacklevel=2)

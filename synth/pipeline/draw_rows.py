@@ -10,7 +10,7 @@ from synth.errors import UsageError, meant
 from synth.generators.base import Model
 from synth.generators.core.product import Given, Product
 from synth.generators.core.related_model import DrawnTable, NestedMixture
-from synth.pipeline.related_rules import AcrossTables
+from synth.pipeline.related_rules import AcrossTables, rows_above
 from synth.pipeline.totals import Agreeing, meet, totals_of
 from synth.schema import areas, codec, key_pattern
 from synth.schema.dataset import ONE, Dataset, number_of
@@ -86,10 +86,10 @@ class Drawing:
         while wanted:
             for block in self._blocks(max(PILOT, wanted), rng):
                 drawn += block[self.model.schema.root].num_rows
-                retained = np.flatnonzero(self._meeting(block))[:wanted]
-                wanted -= len(retained)
-                if len(retained):
-                    yield self._only(block, retained)
+                meeting = np.flatnonzero(self._meeting(block))[:wanted]
+                wanted -= len(meeting)
+                if len(meeting):
+                    yield self._only(block, meeting)
                 if not wanted:
                     return
                 if drawn > MOST_DRAWN:
@@ -112,36 +112,28 @@ class Drawing:
             rows = np.ones(block[table].num_rows, dtype=bool)
             for column, allowed in columns.items():
                 rows &= np.isin(block[table].positions[column], allowed)
-            result = np.zeros_like(met)
-            result[_roots(schema, block, table)[rows]] = True
-            met &= result
+            has_one = np.zeros_like(met)
+            has_one[rows_above(schema, block, table, schema.root)[rows]] = True
+            met &= has_one
         return met
 
     def _only(self, block: Mapping[str, DrawnTable], roots: np.ndarray) -> dict[str, DrawnTable]:
         """The rows of these roots alone."""
         schema = self.model.schema
-        retained, out = {schema.root: roots}, {}
+        kept, out = {schema.root: roots}, {}
         for table in schema.downwards:
             key = schema.key_above(table)
             rows, parent = block[table], block[table].parent
             if key is not None:
                 new = np.full(block[key.parent].num_rows, -1)
-                new[retained[key.parent]] = np.arange(len(retained[key.parent]))
-                retained[table] = np.flatnonzero(new[parent] >= 0)
+                new[kept[key.parent]] = np.arange(len(kept[key.parent]))
+                kept[table] = np.flatnonzero(new[parent] >= 0)
                 parent = new[parent]
-            of_table = retained[table]
+            of_table = kept[table]
             out[table] = DrawnTable(
                 positions={n: p[of_table] for n, p in rows.positions.items()}, parent=parent[of_table]
             )
         return out
-
-
-def _roots(schema: Dataset, block: Mapping[str, DrawnTable], table: str) -> np.ndarray:
-    """The root of each row of a table, (n,)."""
-    rows, at = np.arange(block[table].num_rows), table
-    while (key := schema.key_above(at)) is not None:
-        rows, at = block[at].parent[rows], key.parent
-    return rows
 
 
 ROWS_AT_A_TIME = 1 << 20  # rows drawn at a time, each block with even proportions of its own
@@ -157,7 +149,7 @@ def rows_at_a_time(schema: Schema) -> int:
 class Drawn:
     """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
 
-    ``where``: by table and column the positions allowed. ``kept``: for each constraint the share of rows drawn so far
+    ``where``: by table and column the positions allowed. ``shares_kept``: for each constraint the share of rows drawn
     that keep it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as
     many rows as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that
     is not so. ``given``: public columns (num_rows,), which the rows have in their order. ``block``: rows drawn at a
@@ -183,7 +175,7 @@ class Drawn:
         self._first, self._piece = first, piece
         self._block = block or rows_at_a_time(schema)
         self._rules = Rules(schema)
-        self.retained: list[dict[str, Any]] = []
+        self.shares_kept: list[dict[str, Any]] = []
         totals = None if where or first != 1 else totals_of(schema)
         met = totals is not None and totals.num_rows == num_rows
         self._agreeing = Agreeing(totals, self._rules, rng) if met and totals is not None else None
@@ -215,9 +207,9 @@ class Drawn:
                 else self._given.sample(start, size, rng=self._rng, repair=repair)
             )
             if start == 0:
-                self.retained[:] = self._rules.retained
+                self.shares_kept[:] = self._rules.shares_kept
             else:  # the shares of rows kept, over this block and those before it
-                for every, now in zip(self.retained, self._rules.retained, strict=True):
+                for every, now in zip(self.shares_kept, self._rules.shares_kept, strict=True):
                     every["kept"] = (every["kept"] * start + now["kept"] * size) / (start + size)
             for at in range(0, size, self._piece):
                 part = {n: p[at : at + self._piece] for n, p in positions.items()}
@@ -266,30 +258,30 @@ class DrawnTables:
         self._bases = {self.schema.file_of(n): n for n in self.schema.downwards}  # of tables in a file the lowest
         self.num_rows = {file: done[self._bases[file]] for file in self.schema.written}
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
-        self.retained: list[dict[str, Any]] = [
-            {**({"table": n} if self.schema.several else {}), **k} for n, r in rules.items() for k in r.retained
+        self.shares_kept: list[dict[str, Any]] = [
+            {**({"table": n} if self.schema.several else {}), **k} for n, r in rules.items() for k in r.shares_kept
         ]
-        self.retained += drawing.across.retained
+        self.shares_kept += drawing.across.shares_kept
         self.cells_off: int | None = None if met is None else rules[self.schema.root].off + below
 
     def blocks(self, file: str) -> Iterator[dict[str, pa.Array]]:
         """One file's table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
         table, start = self._bases[file], 0
-        reported = self._drawn[table]
+        columns = self._drawn[table]
         above = [t for t in self.schema.upwards(table)[1:] if self.schema.file_of(t) == file]
-        held = {
+        above_columns = {
             t: {n: self._spools[t][n].astype(np.min_scalar_type(c.cells)) for n, c in self._drawn[t].items()}
             for t in above
         }
-        none = {n: np.zeros(0, dtype=np.int64) for n in reported}
-        batches = self._spools[table].batches(reported, PIECE) if self.num_rows[file] else iter([none])
+        none = {n: np.zeros(0, dtype=np.int64) for n in columns}
+        batches = self._spools[table].batches(columns, PIECE) if self.num_rows[file] else iter([none])
         for positions in batches:
             size = len(next(iter(positions.values())))
             rows = np.arange(start, start + size)
             whole, at, below = dict(positions), rows, table
             for one in above:
                 at, below = self._parents[below][at], one
-                whole |= {n: p[at] for n, p in held[one].items()}
+                whole |= {n: p[at] for n, p in above_columns[one].items()}
             texts = codec.decode(whole, self.schema.written[file], num_rows=size, first=start + 1)
             for column in self.schema.key_columns(table):
                 texts[column] = self._keys(table, column, rows)

@@ -241,9 +241,9 @@ def run_preview(
         about = {"statement": said, "name": twin.name, "sha256": twin.sha256, "rows": many}
         try:
             context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY)
-            result = carry_out(request, schema, context, preview=Preview(priors=pretend.priors, card=about))
+            made = carry_out(request, schema, context, preview=Preview(priors=pretend.priors, card=about))
         except SpentError as error:
             cause = error.__cause__
             raise UsageError(FAILED.format(cause if isinstance(cause, SynthError) else type(cause).__name__)) from None
     folder.write_table(place / TWIN, {n: pa.array(frame[n]) for n in frame}, schema, raw_text=True)
-    return Previewed(result=result, statement=said, paths={**result.paths, "twin": str(place / TWIN)})
+    return Previewed(result=made, statement=said, paths={**made.paths, "twin": str(place / TWIN)})

@@ -111,13 +111,13 @@ def encode(
 
 
 def _columns(blocks: Sequence[Block]) -> tuple[EncodedColumn, ...]:
-    results, first = [], 0
+    columns, first = [], 0
     for block in blocks:
         name = block.bins.column
         one_hot = block.width == block.bins.size
         codes = block.width - 1
         line = "one coordinate" + (f" and {codes} for missing values" if codes else "")
         form = f"one-hot of {block.width}" if one_hot else f"number in [0, {block.table[:, 0].max():.3g}], {line}"
-        results.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
+        columns.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
         first += block.width
-    return tuple(results)
+    return tuple(columns)

@@ -113,28 +113,28 @@ def _learnt(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failur
     names = lacking(schema)
     sigma = noise_of(len(names), adjacency, mu=mu)
     words = [n for n in names if schema.columns[n].type in CATEGORICAL]
-    result: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name in words:
         bound = stability.threshold(adjacency, sigma=sigma, failure_delta=failure_delta / len(words))
         question = Values(purpose=f"categories of {name}", column=name, sigma=sigma, threshold=bound)
-        result[name] = _categories(schema.columns[name], ask(question))
+        columns[name] = _categories(schema.columns[name], ask(question))
     for name, column in grids(schema).columns.items():
-        result[name] = _bounds(schema.columns[name], column, name, ask, sigma)
-    return result
+        columns[name] = _bounds(schema.columns[name], column, name, ask, sigma)
+    return columns
 
 
 def _categories(column: Column, release: Release) -> Column:
     """Categories in numerical order where all are numbers; the texts that mean missing stand apart."""
     assert isinstance(release, ValuesRelease)
     codes = set(column.missing or ("",))
-    reported = [t for t in release.texts if t not in codes]
+    texts = [t for t in release.texts if t not in codes]
     here = [c for c in column.missing or ("",) if c in release.texts]
     try:
-        reported.sort(key=float)
+        texts.sort(key=float)
     except ValueError:
-        reported.sort()
+        texts.sort()
     facts = {
-        "categories": tuple(reported) or ("unknown",),
+        "categories": tuple(texts) or ("unknown",),
         "missing": tuple(here) or None,
         "source": "private",
         "risk": None,
@@ -231,11 +231,11 @@ def rows_to_learn(
     stated = schema.written[ONE]
     names = lacking(stated)
     table = rows[ONE].place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
-    retained = None
+    kept = None
     if not adjacency.by_row:
         apart = not stated.linked_rows  # else rows that name nobody are passed over
-        retained = keep(table.column(adjacency.unit), adjacency.max_rows, noise, nameless=apart)
-    return _seen(stated, table, retained, noise)
+        kept = keep(table.column(adjacency.unit), adjacency.max_rows, noise, nameless=apart)
+    return _seen(stated, table, kept, noise)
 
 
 def _of_tables(schema: Dataset, rows: Mapping[str, PrivateRows], noise: SystemNoise) -> Mapping[str, Any]:
@@ -252,20 +252,20 @@ def _of_tables(schema: Dataset, rows: Mapping[str, PrivateRows], noise: SystemNo
     return seen
 
 
-def _seen(schema: Schema, table: Table, retained: np.ndarray | None, noise: SystemNoise) -> dict[str, Any]:
+def _seen(schema: Schema, table: Table, kept: np.ndarray | None, noise: SystemNoise) -> dict[str, Any]:
     wide = grids(schema)
-    rows: dict[str, Any] = dict(codec.encode(table, wide, noise, rows=retained).positions)
+    rows: dict[str, Any] = dict(codec.encode(table, wide, noise, rows=kept).positions)
     for name in list(rows):
         rows[finer(name)] = fineness(wide.columns[name], rows[name])
     for name in lacking(schema):
         if schema.columns[name].type in CATEGORICAL:
-            rows[name] = _words(schema.columns[name], table.column(name), retained)
+            rows[name] = _words(schema.columns[name], table.column(name), kept)
     return rows
 
 
-def _words(column: Column, text: codec.TextColumn, retained: np.ndarray | None) -> Words:
+def _words(column: Column, text: codec.TextColumn, kept: np.ndarray | None) -> Words:
     merged = coarsening.grouped(column, cells.canonical(text.values)).dictionary_encode()
     values = merged.dictionary.to_numpy(zero_copy_only=False)
     order = np.argsort(values, kind="stable")
     codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
-    return Words(values[order], codes if retained is None else codes[retained])
+    return Words(values[order], codes if kept is None else codes[kept])

@@ -85,9 +85,9 @@ class Features:
 
 def moments(features: Sequence[Features], positions: Mapping[str, np.ndarray]) -> np.ndarray:
     """(N, p), whose means are held: features, and their products over every two columns."""
-    reported = [f.of_rows(positions[f.name]) for f in features]
-    pairs = [a * b for (one, _), (other, _) in combinations(reported, 2) for a in one for b in other]
-    return np.stack([*(x for own, alone in reported for x in (*own, *alone)), *pairs], axis=1)
+    each = [f.of_rows(positions[f.name]) for f in features]
+    pairs = [a * b for (one, _), (other, _) in combinations(each, 2) for a in one for b in other]
+    return np.stack([*(x for own, alone in each for x in (*own, *alone)), *pairs], axis=1)
 
 
 def many(features: Sequence[Features]) -> int:
@@ -122,18 +122,18 @@ def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray) -> n
         move = np.linalg.solve(bend, slope)
         gain = float(slope @ move)
         tried = ((b - length * move, at(b - length * move), length) for length in LENGTHS)
-        result = next((t for t in tried if t[1][0] <= value - t[2] * gain / 4), None)
-        if result is None or gain < ENOUGH:
+        better = next((t for t in tried if t[1][0] <= value - t[2] * gain / 4), None)
+        if better is None or gain < ENOUGH:
             break
-        b, (value, w), _ = result
+        b, (value, w), _ = better
     return b
 
 
 def weights(x: np.ndarray, d: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(N,) d exp(x b), which sum to 1."""
     push = x @ b
-    result = d * np.exp(push - push.max())
-    return np.asarray(result / result.sum())
+    tilted = d * np.exp(push - push.max())
+    return np.asarray(tilted / tilted.sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,8 +196,8 @@ class Tilted:
             for at in range(0, size, BLOCK):
                 x, d, rows = self._candidates(min(size - at, BLOCK), rng)
                 b = tilt(x, d, goal, self.ridge)  # from none: other rows' tilt may leave one of these all the weight
-                retained = self._retained(weights(x, d, b), rows, min(size - at, BLOCK), rng)
-                blocks.append({n: p[retained] for n, p in rows.items()})
+                chosen = self._retained(weights(x, d, b), rows, min(size - at, BLOCK), rng)
+                blocks.append({n: p[chosen] for n, p in rows.items()})
             made = {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
             mean = np.array([f.of_rows(made[f.name])[0][-1].mean() for f in self.features if f.spread])
             yield made, (mean - goal[means]) / spread
@@ -227,8 +227,8 @@ class Tilted:
         """Rows drawn by their weights at even steps, from rows in the order of their values, then shuffled."""
         order = np.lexsort([rng.random(len(w)), *(rows[f.name] for f in self.features)])
         steps = np.diff(np.floor(np.append(0.0, np.cumsum(w[order])) / w.sum() * size + rng.random()).astype(np.int64))
-        retained = np.repeat(order, steps)
-        return rng.permutation(retained)[:size]
+        chosen = np.repeat(order, steps)
+        return rng.permutation(chosen)[:size]
 
 
 networks = Lazy("synth.numeric.networks")  # and with it torch
@@ -237,11 +237,8 @@ MOST = 200  # tables at a time
 FAR = 0.7  # deviations of noise and chance: an interval that far off covers nine times in ten, not nineteen in twenty
 
 
-class Warns(Quiet):
-    """What is noted is warned of."""
-
-    def note(self, message: str) -> None:
-        warnings.warn(message, BeyondMeasured, stacklevel=4)  # where the caller asked for one table more
+def _warn(message: str) -> None:
+    warnings.warn(message, BeyondMeasured, stacklevel=4)  # where the caller asked for one table more
 
 
 def multiple(
@@ -260,7 +257,7 @@ def multiple(
 
     Privacy: released answers only.
     """
-    schema, tables = texts(release, count=count, reporter=reporter or Warns(), **asked)
+    schema, tables = texts(release, count=count, reporter=reporter or Quiet(_warn), **asked)
     for one in tables:
         yield typed_frame(one, schema)
 

@@ -265,12 +265,12 @@ def averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
     out = []
     for question, cells in asked:
         if isinstance(question, Counts):
-            reported = []
+            marginals = []
             for m in question.marginals:
                 bins = tuple(id(b) for b in m.bins)
                 known[bins] = sqrt(1 / (m.sigma**-2 + known.get(bins, inf) ** -2))
-                reported.append(replace(m, sigma=known[bins]))
-            question = replace(question, marginals=tuple(reported))
+                marginals.append(replace(m, sigma=known[bins]))
+            question = replace(question, marginals=tuple(marginals))
         out.append((question, cells))
     return out
 
@@ -351,18 +351,18 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
         one = known[epsilon][use]
         return one.error is not None and (one.error if one.means is None else one.means) <= error
 
-    result: dict[str, float | None] = {}
+    epsilons: dict[str, float | None] = {}
     known[MOST] = at(MOST)
     for i, one in enumerate(known[MOST]):
         low, high = log(LEAST), log(MOST)
         if not enough(MOST, i):
-            result[one.use] = None
+            epsilons[one.use] = None
             continue
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if enough(round(exp(middle), 3), i) else (middle, high)
-        result[one.use] = round(exp(high), 3)
-    return result
+        epsilons[one.use] = round(exp(high), 3)
+    return epsilons
 
 
 def _to_be_learnt(schema: Any, asked: float | None) -> tuple[Any, float]:
@@ -385,7 +385,7 @@ def _learnt(
     Errors: UsageError for what the run would be refused for. Privacy: public only.
     """
     own, mu = rehearsal.share(grant, share, failures=True, alone=False), grant.mu * sqrt(share)
-    result, events = rehearsal.learning(questions, schema, own, mu)
+    complete, events = rehearsal.learning(questions, schema, own, mu)
     names = lacking(schema)
     words = sum(schema.all_columns[n].type in CATEGORICAL for n in names)
     sigma = noise_of(len(names), grant.adjacency, mu=mu)
@@ -398,7 +398,7 @@ def _learnt(
         bound=CLEAR * sigma,
         seen=grant.adjacency.max_rows,
     )
-    return result, said, events, rehearsal.share(grant, 1 - share, failures=False, alone=False)
+    return complete, said, events, rehearsal.share(grant, 1 - share, failures=False, alone=False)
 
 
 def worth(
@@ -508,18 +508,18 @@ def _searched(asked: Sequence[tuple[Any, int]], rows: int, most: int) -> tuple[i
     table's search goes on, with tables that their larger share makes finer.
     """
     paired = max((cells for question, cells in asked if isinstance(question, Counts)), default=1)
-    for (search, _), (reported, cells) in pairwise(asked):
-        if isinstance(search, Search) and search.purpose == SEARCH and isinstance(reported, Counts):
+    for (search, _), (counted, cells) in pairwise(asked):
+        if isinstance(search, Search) and search.purpose == SEARCH and isinstance(counted, Counts):
             usual = Rounds(rounds=most)
-            alone = reported.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
+            alone = counted.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
             noise = made_by_noise(FINE**3, alone, rows)
             rounds = max(0, usual.grown(noise, len(search.tables) * rows, paired).rounds - BASE)
             return rounds, int(rounds * GROWN * cells)
     return 0, 0
 
 
-def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int, result: int) -> float:
-    cells = sum(prod(m.shape) for m in marginals) + result
+def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int, found: int) -> float:
+    cells = sum(prod(m.shape) for m in marginals) + found
     start = SECONDS_START + SECONDS_PER_CELL_READ * rows * columns
     if len(marginals) > TOGETHER:  # all as one product of matrices, fitted as one matrix
         side = sum({b.column: b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())  # the last ones
@@ -529,5 +529,5 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
     fitted = SECONDS_OF_FIT if any(len(m.bins) > 1 for m in marginals) else 0.0
     fitted += min(SECONDS_PER_CELL_FITTED * cells, LONGEST_FIT)
-    fitted += rounds * ROUND * min(SECONDS_PER_CELL_FITTED * (cells - result), LONGEST_FIT)
+    fitted += rounds * ROUND * min(SECONDS_PER_CELL_FITTED * (cells - found), LONGEST_FIT)
     return start + counting + fitted + SECONDS_PER_CELL_LAID * cells

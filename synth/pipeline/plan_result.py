@@ -209,11 +209,11 @@ class Plan(Plain):
         lines += table(self.budget)
         if self.unit is None:
             two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
-            held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
+            kept = retention(self.method, epsilon=self.epsilon, rows=self.rows)
             lines += [
                 f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
                 "(total variation, from noise alone)",
-                f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}",
+                f"keeps, as measured on public tables: {kept.in_words if kept else 'not measured'}",
             ]
         lines += [self.prior.in_words()] if self.prior is not None else []
         lines += lines_of(self.uses, self.least_epsilon, epsilon=self.epsilon)

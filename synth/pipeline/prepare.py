@@ -284,7 +284,7 @@ def planned(
     relation = relation_named(request.relation)
     asked = _questions(request, relation, schema, questions)
     tables = request.table if rows is None else rows
-    result, public = located(tables, schema, request.source, given=rows is not None)
+    located_at, public = located(tables, schema, request.source, given=rows is not None)
     linked = _linked(request, schema)
     agreed: Any
     agreed, share = vouched(schema, request, note=note)
@@ -323,13 +323,13 @@ def planned(
         note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
-    dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
-    place = next(iter(result.values()))
+    dataset = charged_to(tables, located_at, schema, request.dataset, request.source, book)
+    place = next(iter(located_at.values()))
     if not (declared or request.separate or isinstance(place, FilePlace) or place.name is None):
         check_known(dataset, book)
     return RunPlan(
         request=request,
-        rows=wanted(result, schema),
+        rows=wanted(located_at, schema),
         schema=schema,
         questions=asked,
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
@@ -360,10 +360,10 @@ def charged_before(
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
     book = Ledger(ledger)
-    result, _ = located(table, schema, source, given=isinstance(table, Mapping))
-    charged = charged_to(table, result, schema, dataset, source, book)
+    located_at, _ = located(table, schema, source, given=isinstance(table, Mapping))
+    charged = charged_to(table, located_at, schema, dataset, source, book)
     names: dict[str, None] = {}
-    for name, rows in marked(wanted(result, schema), schema):
+    for name, rows in marked(wanted(located_at, schema), schema):
         with allowed_empty(schema, name):
             names |= dict.fromkeys(same_rows.others(rows, book, dataset=charged, audience=audience))
     return list(names)

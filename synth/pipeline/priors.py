@@ -279,23 +279,25 @@ def stated(
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
     earlier = [Path(p) for p in (*paths, *beside) if is_folder(p) and (Path(p) / CARD).exists()]
-    released = {}
+    releases = {}
     for path in (p for p in map(Path, paths) if p in earlier):
         with reading(path, "release"):  # with the card that counts what its choice among others rests on
-            released[path] = may_leave(path, settled=partial(chosen.standing, path, beside=earlier, ledger=ledger))
-    return tuple(_stated(p, why, schema, released.get(p)) for p, why in zip(map(Path, paths), said, strict=True))
+            releases[path] = may_leave(path, settled=partial(chosen.standing, path, beside=earlier, ledger=ledger))
+    return tuple(_stated(p, why, schema, releases.get(p)) for p, why in zip(map(Path, paths), said, strict=True))
 
 
 def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: folder.StoredRelease | None) -> Prior:
     if release is None and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
-    there, held = _public(path, schema) if release is None else _released(path, release, schema)
+    there, columns_there = _public(path, schema) if release is None else _of_release(path, release, schema)
     for table in schema.tables if schema.tree is not None else ():
         order = [k.order for k in schema.keys if k.child == table and k.order is not None]
         file = schema.file_of(table)
-        if absent := [n for n in (*schema.texts(file), *order) if n not in held[file]]:
+        if absent := [n for n in (*schema.texts(file), *order) if n not in columns_there[file]]:
             raise InputError(NO_KEY.format(path.name, table, absent[0]))
-    known = {t: tuple(n for n in s.measured() if n in held[schema.file_of(t)]) for t, s in schema.tables.items()}
+    known = {
+        t: tuple(n for n in s.measured() if n in columns_there[schema.file_of(t)]) for t, s in schema.tables.items()
+    }
     if not any(known.values()):
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
     own: Any = schema.tables[ONE].only(known[ONE]) if schema.tree is None else schema.tree.only(known)
@@ -309,13 +311,15 @@ def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: f
         reason=str(reason).strip() if release is None else BEFORE.format(**release.card),
         places=there,
         columns=known,
-        others=tuple(n for file, names in held.items() for n in names if n not in schema.written[file].columns),
+        others=tuple(
+            n for file, names in columns_there.items() for n in names if n not in schema.written[file].columns
+        ),
         digest=_digests(lying, schema),
         release=release,
     )
 
 
-def _released(
+def _of_release(
     path: Path, release: folder.StoredRelease, schema: Schema | Dataset
 ) -> tuple[dict[str, Place], dict[str, list[str]]]:
     """Where the tables of an earlier release lie, and the columns of each. Errors: InputError."""
@@ -358,8 +362,8 @@ def check_apart(
         alone = [f for f, names in own.items() if not schema.several or len(names) >= REPORTED]
         forms = {f: [own[f], [*own[f], *schema.texts(f)]] for f in prior.places}  # with its keys, too
 
-        held = any(_alike(rows[f], prior.places[f], forms[f][0], key) for f in alone)
-        if held or (schema.several and all(_alike(rows[f], prior.places[f], forms[f][1], key) for f in prior.places)):
+        same = any(_alike(rows[f], prior.places[f], forms[f][0], key) for f in alone)
+        if same or (schema.several and all(_alike(rows[f], prior.places[f], forms[f][1], key) for f in prior.places)):
             raise UsageError(SHARED.format(prior.name))
         public = [PrivateRows(place=prior.places[f], columns=named) for f in alone for named in forms[f]]
         same_rows.check_public(public, book, what=f"prior {prior.name}", audience=audience)
@@ -414,12 +418,12 @@ class PriorLook(Plain):
         """A line or two."""
         if self.refused:
             return self.refused
-        reported = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
-        reported += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
-        reported += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
-        reported += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]
-        reported += [f"{n}: {many:,} cells hold none of the schema's values" for n, many in self.lost.items()]
-        return "; ".join(reported)
+        sentences = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
+        sentences += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
+        sentences += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        sentences += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]
+        sentences += [f"{n}: {many:,} cells hold none of the schema's values" for n, many in self.lost.items()]
+        return "; ".join(sentences)
 
 
 def look(

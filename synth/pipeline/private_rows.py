@@ -36,10 +36,10 @@ class PrivateRows:
         return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
 
 
-def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, PrivateRows]:
+def wanted(located: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, PrivateRows]:
     """What a run needs of each table."""
     columns = {n: dict.fromkeys([*s.measured(), *schema.texts(n)]) for n, s in schema.written.items()}
-    return {n: PrivateRows(place=p.under(schema.written[n]), columns=list(columns[n])) for n, p in result.items()}
+    return {n: PrivateRows(place=p.under(schema.written[n]), columns=list(columns[n])) for n, p in located.items()}
 
 
 def marked(rows: Mapping[str, PrivateRows], schema: Schema | Dataset) -> Iterator[tuple[str, PrivateRows]]:
@@ -85,7 +85,7 @@ def place_at(table: Source, source: str | None = None) -> Place:
 
 def charged_to(
     tables: Any,
-    result: Mapping[str, Place],
+    located: Mapping[str, Place],
     schema: Schema | Dataset,
     dataset: str | None,
     source: str | None,
@@ -94,7 +94,7 @@ def charged_to(
     """The name under which tables are charged. Errors: UsageError where they have none."""
     declared = dataset or schema.dataset
     if not schema.several:
-        return dataset_name(result[ONE], declared, book=book)
+        return dataset_name(located[ONE], declared, book=book)
     if declared:
         return declared
     if source is not None:

@@ -83,12 +83,12 @@ def expected(
     if not cells or rows < 1 or any(e <= 0 for e in epsilons) or not 0 < delta < 1:
         raise UsageError("a forecast needs measured columns, at least 1 row, and an epsilon and a delta above 0")
     size = counts.sensitivity(adjacency_of(schema, relation_named(relation)))
-    results = []
+    forecasts = []
     for epsilon in epsilons:
         one, two = features(cells, rows=rows, mu=calibrate(epsilon, delta) / size)
         pairs, beyond = None if two is None else _range("pairs", two), _beyond(rows, len(cells), epsilon)
-        results.append(Reached(epsilon=epsilon, columns=_range("columns", one), pairs=pairs, beyond=beyond))
-    return results
+        forecasts.append(Reached(epsilon=epsilon, columns=_range("columns", one), pairs=pairs, beyond=beyond))
+    return forecasts
 
 
 def features(cells: Sequence[int], *, rows: int, mu: float) -> tuple[float, float | None]:
@@ -135,14 +135,14 @@ def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation:
 
     Privacy: public only.
     """
-    result = expected(schema, rows=rows, epsilons=(epsilon,), delta=delta, relation=relation)[0]
-    reported = result.pairs or result.columns
-    if reported.high <= GOOD:
+    forecast = expected(schema, rows=rows, epsilons=(epsilon,), delta=delta, relation=relation)[0]
+    off = forecast.pairs or forecast.columns
+    if off.high <= GOOD:
         return "Enough rows and epsilon: tables of two columns are likely to come out well."
-    if reported.likely <= GOOD:
+    if off.likely <= GOOD:
         return "Probably enough: single columns come out well, pairs of columns with rare values less so."
-    slope = constants()["pairs" if result.pairs else "columns"]["slope"]
-    times = (reported.likely / GOOD) ** (1 / slope)  # by how much the rows or the noise budget would have to grow
+    slope = constants()["pairs" if forecast.pairs else "columns"]["slope"]
+    times = (off.likely / GOOD) ** (1 / slope)  # by how much the rows or the noise budget would have to grow
     lead = f"Much noise for this table. Tables of two columns come out well with about {_digits(times)} times the rows"
     if epsilon * times <= MOST_EPSILON:
         return f"{lead}, or with an epsilon near {_digits(epsilon * times)}; coarser or fewer columns help as well."

@@ -108,8 +108,8 @@ def rehearse(
 
 def _session(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, Any]) -> Curator:
     """The run's own curator; nothing is committed, the rows are made up, no answer is private."""
-    held = replace(grant, float_slack=grant.float_slack * MARGIN)
-    return Curator(grant=held, commit=lambda: None, read=read, mechanisms=mechanisms, noise=SeededNoise(0))
+    reserved = replace(grant, float_slack=grant.float_slack * MARGIN)
+    return Curator(grant=reserved, commit=lambda: None, read=read, mechanisms=mechanisms, noise=SeededNoise(0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,16 +155,16 @@ class Pretend:
         if tree is None:
             whose = schema.tables[ONE].person
             return {ONE: _as_text(self.rows, schema.tables[ONE], [whose] if whose else [])}
-        result: dict[str, pd.DataFrame] = {}
+        tables: dict[str, pd.DataFrame] = {}
         for name in tree.downwards:
             branch, key = self.rows[name], tree.key_above(name)
             columns = {n: branch.columns[n] for n in tree.tables[name].measured()}
-            result[name] = _as_text(columns, tree.tables[name], tree.key_columns(name), len(branch.parent))
+            tables[name] = _as_text(columns, tree.tables[name], tree.key_columns(name), len(branch.parent))
             for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
-                result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+                tables[name][column] = tables[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
         if schema.one_table:
-            return {ONE: result[BELOW].merge(result[PERSONS], on=schema.privacy_unit[0])}
-        return result
+            return {ONE: tables[BELOW].merge(tables[PERSONS], on=schema.privacy_unit[0])}
+        return tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,21 +197,21 @@ def _complete(twin: Any, schema: Dataset, rng: np.random.Generator) -> Forest:
 def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
-    result: dict[str, Branch] = {}
+    branches: dict[str, Branch] = {}
     for name in schema.downwards:
         key = schema.key_above(name)
         if key is None:
             parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
             rank, parts = siblings - 1, siblings
         else:
-            number = result[key.parent].columns[number_of(name)]
+            number = branches[key.parent].columns[number_of(name)]
             parent = np.repeat(np.arange(len(number)), number)
             siblings = number[parent]
             rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
-            parts = result[key.parent].parts[parent] * siblings
+            parts = branches[key.parent].parts[parent] * siblings
         columns = {n: rng.integers(0, c.cells, len(parent)) for n, c in schema.as_asked(name).columns.items()}
-        result[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
-    return Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
+        branches[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
+    return Forest(branches, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 
 
 class _Pretended:
@@ -232,8 +232,12 @@ class _Pretended:
         """
         if isinstance(question, Counts):
             counts.check_noise(SPARE * max((m.sigma for m in question.marginals), default=0.0))
-        result: list[Event] = self.real[type(question)].events(question, adjacency)
-        return [replace(e, count=e.count * self.repeats) for e in result] if isinstance(question, Votes) else result
+        real_events: list[Event] = self.real[type(question)].events(question, adjacency)
+        return (
+            [replace(e, count=e.count * self.repeats) for e in real_events]
+            if isinstance(question, Votes)
+            else real_events
+        )
 
     def changed_cells(self, question: Any, adjacency: Adjacency) -> int:
         """The real number; of counts ``SPARE`` times as many, since real answers may lead to more tables."""
@@ -316,14 +320,14 @@ def learning(
     pretended = _Pretended(ROWS, [])
     session = _session(grant, dict, dict.fromkeys(pretended.real, pretended))  # learning asks for counts alone
     try:
-        result = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
+        complete = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
         raise UsageError(f"learning the schema's missing facts: {error}") from None
     if epsilon_of(session.events, grant.left_delta) <= 0:
         raise UsageError(
             "learning the schema's missing facts: its part of epsilon is too small to be told from 0; give more"
         )
-    return result, session.events
+    return complete, session.events
 
 
 def share(grant: Grant, part: float, *, failures: bool, alone: bool) -> Grant:

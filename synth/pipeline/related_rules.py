@@ -5,6 +5,7 @@ block that keep it; where none does, the nearest that its bounds allow is taken.
 """
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,22 @@ from synth.generators.core.related_model import DrawnTable
 from synth.schema.column import Column
 from synth.schema.constraints import Count, Equal, Order, Total, ends, placed
 from synth.schema.dataset import Dataset, rule_writes
-from synth.schema.table import Schema
+from synth.schema.table import Schema, Tables
 
 Block = Mapping[str, DrawnTable]
 NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers
 
 
+def rows_above(schema: Tables, block: Block, table: str, owner: str) -> np.ndarray:
+    """For each row of a table the row of the ``owner``, a table above, to which it belongs, (n,)."""
+    rows = np.arange(block[table].num_rows)
+    for one in takewhile(lambda name: name != owner, schema.upwards(table)):
+        rows = block[one].parent[rows]
+    return rows
+
+
 class AcrossTables:
-    """The rules of a schema; ``retained``: for each rule how many rows it concerned and in what share it holds."""
+    """The rules of a schema; ``shares_kept``: for each rule how many rows it concerned and in what share it holds."""
 
     def __init__(self, schema: Schema | Dataset) -> None:
         self.schema, self.rules = schema, schema.across
@@ -32,12 +41,12 @@ class AcrossTables:
         return {rule_writes(self.schema, r) for r in self.rules}
 
     @property
-    def retained(self) -> list[dict[str, Any]]:
+    def shares_kept(self) -> list[dict[str, Any]]:
         """Each rule with the share of rows that keep it; 1 unless rules contradict each other or bounds."""
-        reported = zip(self.rules, self._seen, strict=True)
+        counts = zip(self.rules, self._seen, strict=True)
         return [
             {"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
-            for r, (many, held) in reported
+            for r, (many, held) in counts
         ]
 
     def apply(self, block: Block, rng: np.random.Generator) -> None:
@@ -82,12 +91,7 @@ class AcrossTables:
     def _above(self, block: Block, table: str, name: str) -> np.ndarray:
         """Positions of a column of a table above, for each row of the table."""
         owner, column = placed(name)
-        rows, at = np.arange(block[table].num_rows), table
-        while at != owner:
-            key = self.schema.key_above(at)
-            assert key is not None
-            rows, at = block[at].parent[rows], key.parent
-        return block[owner].positions[column][rows]
+        return block[owner].positions[column][rows_above(self.schema, block, table, owner)]
 
     def _ordered(self, name: str, rules: list[Order], block: Block, rng: np.random.Generator) -> None:
         """A child's column within all bounds that its parents' columns set."""
@@ -130,8 +134,8 @@ class AcrossTables:
         if rule.kind in ("count", "total"):
             table, column = placed(rule.parent)
             facts = self._facts(rule.parent)
-            result = values(facts, block[table].positions[column])
-            return np.abs(result - self._summed(rule, block)) <= 0.5 * float(facts.step)
+            stated = values(facts, block[table].positions[column])
+            return np.abs(stated - self._summed(rule, block)) <= 0.5 * float(facts.step)
         table, column = placed(rule_writes(self.schema, rule))
         own = block[table].positions[column]
         if rule.kind == "equal":
@@ -152,8 +156,8 @@ class AcrossTables:
 def values(column: Column, positions: np.ndarray) -> np.ndarray:
     """Numbers, or seconds of dates, at positions; NaN where missing."""
     at = np.asarray(positions).astype(np.int64)
-    result = float(column.bounds[0]) + float(column.step) * at
-    return np.where(at < column.size, result, np.nan)
+    numbers = float(column.bounds[0]) + float(column.step) * at
+    return np.where(at < column.size, numbers, np.nan)
 
 
 def places(column: Column, numbers: np.ndarray, *, up: np.ndarray | None) -> np.ndarray:

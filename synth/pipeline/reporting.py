@@ -1,7 +1,7 @@
 """Who is told how far a run is."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -21,15 +21,15 @@ class Reporter(Protocol):
 
 
 class Quiet:
-    """A reporter that tells nobody."""
+    """A reporter that tells nobody, or, where a ``note`` is given, that of notes alone."""
+
+    def __init__(self, note: Callable[[str], None] = lambda _: None) -> None:
+        self.note = note
 
     def stage(self, name: str) -> None:
         """Ignored."""
 
     def progress(self, fraction: float) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
         """Ignored."""
 
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -55,12 +54,11 @@ class Stored(BaseModel):
     def stored(self) -> dict[str, Any]:
         """The request as a job's folder keeps it: JSON data, without a password."""
         from synth.sources import named_databases
+        from synth.sources.engines.addresses import has_password
 
         plain = self.model_dump(mode="json", by_alias=True)
-        if (source := plain["source"]) is not None and not source.startswith("@"):
-            parts = urlsplit(source)
-            bare = parts.password is None and "password" not in parts.query.lower()
-            plain["source"] = source if bare else named_databases.shown(source)
+        if (source := plain["source"]) is not None and not source.startswith("@") and has_password(source):
+            plain["source"] = named_databases.shown(source)
         return plain
 
     @classmethod
@@ -184,8 +182,8 @@ class RunRequest(Stored):
         dialect_copy.check_choice(self.dialect)
         copies.check_bare(self.ledger)
         for name in TEXTS:
-            reported = getattr(self, name)
-            for text in (reported,) if isinstance(reported, str) else reported or ():
+            given = getattr(self, name)
+            for text in (given,) if isinstance(given, str) else given or ():
                 if not is_text(text):
                     raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
         if isinstance(self.prior_reason, tuple) and len(self.prior_reason) != len(self.prior):

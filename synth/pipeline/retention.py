@@ -77,19 +77,19 @@ def retention(method: str, *, epsilon: float, rows: int | None = None) -> Retent
     known = [f for f, below in measured if not below]
     if not measured:
         return None
-    result = known or [f for f, _ in measured]
-    of = [tables[f["table"]] for f in result]
+    chosen = known or [f for f, _ in measured]
+    of = [tables[f["table"]] for f in chosen]
     alone = {(f["table"], f["epsilon"]): f["pair_tv_err"] for f in figures()["figures"] if f["method"] == FLOOR}
-    reported = Retention(
+    kept = Retention(
         method=method,
-        epsilon=max(f["epsilon"] for f in result),
+        epsilon=max(f["epsilon"] for f in chosen),
         rows=tuple(t["rows"] for t in of),
         few=max(t.get("few", 0) for t in of),
-        columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in result),
-        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * alone[f["table"], f["epsilon"]] for f in result),
-        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(result, of, strict=True)),
+        columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in chosen),
+        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * alone[f["table"], f["epsilon"]] for f in chosen),
+        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(chosen, of, strict=True)),
     )
-    return None if reported.relations and not known else reported
+    return None if kept.relations and not known else kept
 
 
 def everywhere(method: str) -> dict[str, str]:
@@ -98,7 +98,7 @@ def everywhere(method: str) -> dict[str, str]:
     Privacy: public only.
     """
     steps = sorted({f["epsilon"] for f in figures()["figures"] if f["method"] == method})
-    return {f"{e:g}": result.in_words for e in steps if (result := retention(method, epsilon=e))}
+    return {f"{e:g}": kept.in_words for e in steps if (kept := retention(method, epsilon=e))}
 
 
 def needs(method: str) -> str:
@@ -115,13 +115,13 @@ def needs(method: str) -> str:
     if not mine:
         return ""
     wide = [f for f in mine if "few" not in figures()["tables"][f["table"]]] or mine
-    results = [k for e in sorted({f["epsilon"] for f in wide}) if (k := retention(method, epsilon=e))]
-    enough = next((k for k in results if k.relations), None)
-    least = min((enough or results[-1]).rows)
+    kept = [k for e in sorted({f["epsilon"] for f in wide}) if (k := retention(method, epsilon=e))]
+    enough = next((k for k in kept if k.relations), None)
+    least = min((enough or kept[-1]).rows)
     rows = (
         f"relations from epsilon {enough.epsilon:g} on at {least:,} rows"
         if enough
-        else f"no relations up to epsilon {results[-1].epsilon:g} at {least:,} rows"
+        else f"no relations up to epsilon {kept[-1].epsilon:g} at {least:,} rows"
     )
     low, high = min(f["seconds"] for f in wide), max(f["seconds"] for f in wide)
     time = f"{max(low, 1):.0f} to {high:.0f}" if high > 1.5 else "about 1"
@@ -138,13 +138,13 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     >>> warning("mixture", epsilon=1.0)
     ''
     """
-    result = retention(method, epsilon=epsilon, rows=rows)
-    if result is None or result.relations:
+    kept = retention(method, epsilon=epsilon, rows=rows)
+    if kept is None or kept.relations:
         return ""
     return (
         f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, on "
-        f"public tables of at least {min(result.rows):,} rows at epsilon {result.epsilon:g}, it kept {result.in_words}"
-        + ("" if result.columns else " of single columns, pairs and target")
+        f"public tables of at least {min(kept.rows):,} rows at epsilon {kept.epsilon:g}, it kept {kept.in_words}"
+        + ("" if kept.columns else " of single columns, pairs and target")
     )
 
 

@@ -159,7 +159,7 @@ def finish(
     misfit = getattr(made.model, "misfit", None)  # how far it is from the answers, and what noise explains of it
     fit, about = None if misfit is None else dict(misfit), dict(card())
     about |= {
-        "constraints": drawing.retained,  # of the rows drawn so far: they are filled in while rows are written
+        "constraints": drawing.shares_kept,  # of the rows drawn so far: they are filled in while rows are written
         "seed": made.seed,
         **({} if fit is None else {"fit": fit}),
         "rows": {
@@ -274,8 +274,8 @@ def carry_out_learning(request: RunRequest, schema: AnySchema, context: Context)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     with charge(request, schema, context) as paid:
-        result: AnySchema = paid.learn()
-        return result
+        complete: AnySchema = paid.learn()
+        return complete
 
 
 def refit(release: str | Path, *, reporter: Reporter | None = None, **options: Any) -> Result:
@@ -333,8 +333,8 @@ def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
 
     Errors: UsageError when the generator cannot be fitted to such a release.
     """
-    results = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
-    foreign = kinds_of(type(r) for r in results if not isinstance(r, generator.reads))
+    readable = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
+    foreign = kinds_of(type(r) for r in readable if not isinstance(r, generator.reads))
     if foreign:
         known = TREES if generator.tables == "tree" else GENERATORS
         fitting = [n for n, g in known.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
@@ -342,4 +342,4 @@ def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
             f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
-    return results
+    return readable

@@ -81,8 +81,8 @@ def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience)
     """The datasets, as far as the ``audience`` may know, to which rows like these were charged before the charge."""
     if not audience.spends(dataset) or not any(n != dataset and audience.spends(n) for n in book.marked()):
         return []
-    (result,) = marks([rows], book.row_key())
-    return [] if result is None else book.twins(result, dataset=dataset, audience=audience, alike=are_alike)
+    (mark,) = marks([rows], book.row_key())
+    return [] if mark is None else book.twins(mark, dataset=dataset, audience=audience, alike=are_alike)
 
 
 def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: str, audience: Audience) -> None:
@@ -94,12 +94,12 @@ def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: st
     key = book.row_key()
     for form in forms:
         if isinstance(form, PrivateRows):
-            (result,) = marks([form], key)
+            (mark,) = marks([form], key)
         else:
             sketch = Sketch(key, form.names, most=MOST_COMPARED)
             sketch.add(form)
-            result = sketch.mark()
-        if result is not None and book.twins(result, dataset=None, audience=audience, alike=are_alike):
+            mark = sketch.mark()
+        if mark is not None and book.twins(mark, dataset=None, audience=audience, alike=are_alike):
             raise UsageError(CHARGED.format(what))
 
 

@@ -128,13 +128,7 @@ def write(
 
 
 def _apart(before: Parts, parts: Parts) -> str:
-    names = {
-        "num_rows": "`num_rows=`",
-        "seed": "`seed=`",
-        "where": "`where=`",
-        "rows": "rows of a part",
-        "model": "model",
-    }
+    names = {**{n: f"`{n}=`" for n in ("num_rows", "seed", "where")}, "rows": "rows of a part", "model": "model"}
     return "another " + " and ".join(names[n] for n, v in asdict(before).items() if v != getattr(parts, n))
 
 
@@ -167,7 +161,7 @@ def _add_sums(out: Path, parts: Parts, drawn: Mapping[str, str]) -> None:
     Errors: InputError for a part that is not there.
     """
     lines = (out / SUMS).read_text().splitlines() if (out / SUMS).exists() else []
-    known = {name: held for held, _, name in (line.partition("  ") for line in lines)} | dict(drawn)
+    known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)} | dict(drawn)
     names = [parts.name(p) for p in range(parts.count)]
     absent = [n for n in names if not (out / n).exists()]
     if absent:
@@ -201,9 +195,9 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> dict[s
             helper.kill()
     for _, text, code in said:
         if code:
-            reported = "" if "\n" in text.strip() else text.strip()  # more than a line is Python's own complaint
-            raise InputError(reported or f"{out}: a process that drew rows was ended; call again to go on")
-    return {name: held for answer, _, _ in said for name, held in json.loads(answer).items()}
+            why = "" if "\n" in text.strip() else text.strip()  # more than a line is Python's own complaint
+            raise InputError(why or f"{out}: a process that drew rows was ended; call again to go on")
+    return {name: checksum_there for answer, _, _ in said for name, checksum_there in json.loads(answer).items()}
 
 
 def _main(model: str, out: str, turn: str) -> None:
@@ -244,8 +238,8 @@ def store(
     schema, name = engine.split(table)
     if name in engine.tables(schema):
         raise InputError(f"source {engine.shown}: a table {table!r} exists already; choose another name")
-    reported = next(_typed(stored, replace(parts, num_rows=1), 0))
-    types = pa.schema([(n, a.type) for n, a in reported.items()])
+    first = next(_typed(stored, replace(parts, num_rows=1), 0))
+    types = pa.schema([(n, a.type) for n, a in first.items()])
     with engine.answering():
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -265,8 +259,8 @@ def parts_of(engine: Engine, model: str | Path, out: Path, parts: Parts, left: l
     place = out.absolute()
 
     def drawn(stored: folder.StoredModel, at: int) -> Iterator[dict[str, Any]]:
-        held = part(stored, parts, place, left[at], allowed_by(stored.schema, parts.where))
-        yield {"name": [parts.name(left[at])], "checksum": [held]}
+        digest = part(stored, parts, place, left[at], allowed_by(stored.schema, parts.where))
+        yield {"name": [parts.name(left[at])], "checksum": [digest]}
 
     with engine.answering():
         told = _by_executors(engine, model, len(left), "name string, checksum string", drawn).toArrow()
@@ -326,8 +320,8 @@ def _unpacked(packed: list[bytes]) -> folder.StoredModel:
     digest = hashlib.sha256(b"".join(packed)).digest()
     if digest not in _opened:
         with tempfile.TemporaryDirectory() as name:
-            for file, held in zip(_files(name), packed, strict=True):
-                whole_files.write(file, held, durable=False)
+            for file, content in zip(_files(name), packed, strict=True):
+                whole_files.write(file, content, durable=False)
             _opened.clear()
             _opened[digest] = folder.load_model(name)
     return _opened[digest]

@@ -156,7 +156,7 @@ def risky(schema: Schema) -> dict[str, Risk]:
 
     Not those of which nothing would be published.
     """
-    result: dict[str, Risk] = {}
+    risks: dict[str, Risk] = {}
     for name, column in schema.columns.items():
         drafted, risk = column.source == UNCONFIRMED, column.risk
         if drafted and _somebodys(column):
@@ -169,8 +169,8 @@ def risky(schema: Schema) -> dict[str, Risk]:
                 risk = draft_risks.risk_of_list(name, column.categories or ())
             risk = risk if listed else None
         if risk is not None:
-            result[name] = risk
-    return result
+            risks[name] = risk
+    return risks
 
 
 def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str = "") -> None:

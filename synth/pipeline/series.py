@@ -81,22 +81,22 @@ def changes(
     Privacy: released answers only.
     """
     with reading(before, "release"), reading(after, "release"):
-        held = [list(folder.load_release(path).setting.schema.measured()) for path in (before, after)]
+        columns_of = [list(folder.load_release(path).setting.schema.measured()) for path in (before, after)]
         for path in (before, after):
             may_leave(path)
-    common = [n for n in held[0] if n in held[1]]
+    common = [n for n in columns_of[0] if n in columns_of[1]]
     for name in columns:
         if name not in common:
             raise UsageError(f"{name}: is not a measured column of both releases; they share {', '.join(common)}")
-    results = []
+    rows = []
     for name in columns or common:
         first, second = (
             {row["values"][0]: row for row in count_intervals(path, [name], level=level)} for path in (before, after)
         )
         if set(first) != set(second):
             continue  # wide ranges of numbers whose groups were found under noise
-        results += [_change(name, value, first[value], second[value]) for value in first]
-    return sorted(standing_out(results, level=level), key=lambda row: -abs(row["change"]))
+        rows += [_change(name, value, first[value], second[value]) for value in first]
+    return sorted(standing_out(rows, level=level), key=lambda row: -abs(row["change"]))
 
 
 def standing_out(rows: list[dict[str, Any]], *, level: float) -> list[dict[str, Any]]:

@@ -212,23 +212,23 @@ def carry_out(request: RunRequest, schema: Schema, context: Context) -> Statisti
 def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:
     """The statistic with its interval: pure post-processing."""
     column = schema.columns[one.columns[0]]
-    reported: dict[str, Any] = {"ask": one.words, "kind": one.kind, "columns": list(one.columns)}
+    facts: dict[str, Any] = {"ask": one.words, "kind": one.kind, "columns": list(one.columns)}
     if isinstance(release, EmbeddingRelease):
-        return reported | _mean(release, column)
+        return facts | _mean(release, column)
     if isinstance(release, WeightedCountsRelease):
-        return reported | _weights(release, schema)
+        return facts | _weights(release, schema)
     assert isinstance(release, CountsRelease)
     if one.kind == "quantile":
-        return reported | {"level": one.level} | _quantile(release, column, one.level)
-    return reported | _table(release.question.marginals[0], release.values[0], "count", schema)
+        return facts | {"level": one.level} | _quantile(release, column, one.level)
+    return facts | _table(release.question.marginals[0], release.values[0], "count", schema)
 
 
 def _weights(release: WeightedCountsRelease, schema: Schema) -> dict[str, Any]:
     """Every cell's weight in the weight's own unit, and by how much a row may weigh at most."""
     bound = float(schema.columns[release.question.by.column].bounds[1])
-    reported = _table(release.question.marginals[0], release.values[0], "weight", schema)
-    cells = [c | {"weight": c["weight"] * bound / BOUND} for c in reported["cells"]]
-    return {"half": reported["half"] * bound / BOUND, "cells": cells, "by": release.question.by.column, "bound": bound}
+    table = _table(release.question.marginals[0], release.values[0], "weight", schema)
+    cells = [c | {"weight": c["weight"] * bound / BOUND} for c in table["cells"]]
+    return {"half": table["half"] * bound / BOUND, "cells": cells, "by": release.question.by.column, "bound": bound}
 
 
 def _table(marginal: Marginal, values: np.ndarray, what: str, schema: Schema) -> dict[str, Any]:

@@ -89,10 +89,10 @@ class Synthesizer:
             raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
         if epsilon is None:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
-        held = tempfile.TemporaryDirectory(prefix="synthesizer-")
+        folder = tempfile.TemporaryDirectory(prefix="synthesizer-")
         params = {**self.get_params(), "epsilon": epsilon}
-        result = run(X, out=held.name, reporter=reporter, **params, **handed)
-        self.result, self._held, self._place = result, held, Path(held.name)
+        result = run(X, out=folder.name, reporter=reporter, **params, **handed)
+        self.result, self._held, self._place = result, folder, Path(folder.name)
         return self
 
     def sample(
@@ -110,12 +110,12 @@ class Synthesizer:
 
         Errors: UsageError before a fit, where something lies there already, or nothing can be written.
         """
-        results, place = self._fitted(), Path(place)
+        release, place = self._fitted(), Path(place)
         if place.exists():
             raise UsageError(f"{place}: exists already; name a new folder")
         folder.check_out(place)
         try:
-            shutil.copytree(results, place)
+            shutil.copytree(release, place)
         except OSError as error:
             raise UsageError(f"{place}: cannot be written ({error.strerror}); name another folder") from None
 

@@ -114,10 +114,10 @@ def _as_many(drawn: DrawnTable, parents: int, wanted: int, most: int, rng: np.ra
     mine = rng.random(len(slots)) - (number[slots] > 0)  # parents with rows first: how many have none stays
     new = slots[np.argsort(mine, kind="stable")[: wanted - count]]
     first = np.cumsum(number) - number
-    held = number[new] > 0
+    has_some = number[new] > 0
     anywhere = rng.integers(0, max(count, 1), len(new))
     own = first[new] + (rng.random(len(new)) * np.maximum(number[new], 1)).astype(np.int64)
-    at = np.concatenate([np.arange(count), np.where(held, own, anywhere)])
+    at = np.concatenate([np.arange(count), np.where(has_some, own, anywhere)])
     parent = np.concatenate([drawn.parent, new])
     order = np.argsort(parent, kind="stable")
     if not count:
@@ -184,9 +184,9 @@ class Agreeing:
         self.off = 0
 
     @property
-    def retained(self) -> list[dict[str, Any]]:
-        """As ``Rules.retained``."""
-        return self._rules.retained
+    def shares_kept(self) -> list[dict[str, Any]]:
+        """As ``Rules.shares_kept``."""
+        return self._rules.shares_kept
 
     def repair(self, rows: Positions, redraw: Redraw) -> None:
         """As ``Rules.repair``, and agreeing."""

@@ -108,12 +108,12 @@ class Questions:
             rules = {n: Rules(s) for n, s in model.schema.tables.items()}
             drawing = Drawing(model, with_rows(model.schema, {}), rules=rules)
             forest = _forest(model.schema, list(drawing.blocks(roots, rng=rng)))
-            each, result = max(float(model.total), 1.0) / forest.num_roots, []
+            each, questions = max(float(model.total), 1.0) / forest.num_roots, []
             for question in self.read:
                 own, unit = rows_of(forest, question.score)
                 units = each * forest.num_roots
-                result.append(Planned.of(question, own, each * len(unit), unit=unit, units=units))
-            return tuple(result)
+                questions.append(Planned.of(question, own, each * len(unit), unit=unit, units=units))
+            return tuple(questions)
         rows, total = self.drawn
         return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
 
@@ -150,8 +150,8 @@ class Questions:
         as the release's schema has it. Errors: UsageError for an unknown relation.
         """
         prices = self._prices(**asked)
-        reported = [p.by_epsilon(s, epsilons) for p, s in zip(prices, self.synthetic, strict=True)]
-        alone = reported[0] if len(reported) == 1 else {"prices": reported}
+        prices_by_epsilon = [p.by_epsilon(s, epsilons) for p, s in zip(prices, self.synthetic, strict=True)]
+        alone = prices_by_epsilon[0] if len(prices_by_epsilon) == 1 else {"prices": prices_by_epsilon}
         return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": prices[0].delta, **alone}
 
     def least_epsilon(self, width: float, *, term: str | None = None, **asked: Any) -> float | None:
@@ -212,12 +212,12 @@ class Questions:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)
             planned = tuple(alike(p, paid.plan.grant.adjacency.max_rows) for p in planned)
             parts = questions.parted([r for r in releases if isinstance(r, EmbeddingRelease)])
-            reported = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
+            answers = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
             card = paid.card()
         known = ("dataset", "epsilon", "delta", self._hashed)
         about = {n: self.stored.card.get(n) for n in known}
         seconds = time.perf_counter() - clock
-        return Answer(answers=tuple(reported), release=about, seconds=seconds, card=card)
+        return Answer(answers=tuple(answers), release=about, seconds=seconds, card=card)
 
     @property
     def _hashed(self) -> str:

@@ -218,8 +218,8 @@ def _area_problems(name: str, column: Column, parent: Column) -> Iterator[str]:
         else:
             yield f"{area!r} of {name} lies in none of {above_it}; list it under one"
         return
-    held = {i for o in owners.values() for i in o}
-    if empty := [a for i, a in enumerate(upper) if i not in held]:
+    owned = {i for o in owners.values() for i in o}
+    if empty := [a for i, a in enumerate(upper) if i not in owned]:
         yield f"no area of {name} lies within {empty[0]!r}; list one, or take it out of the categories of {above_it}"
 
 
@@ -245,6 +245,16 @@ def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:
     return out
 
 
+def lines_of(text: str) -> list[list[str]]:
+    """The lines of a CSV's text that say something, separated by the mark that its first line has most often; none of
+    what is no CSV."""
+    mark = max(",;\t", key=text.split("\n", 1)[0].count)
+    try:
+        return [r for r in csv.reader(io.StringIO(text), delimiter=mark) if any(c.strip() for c in r)]
+    except csv.Error:
+        return []
+
+
 def listed(text: str, *, name: str) -> dict[str, list[str]]:
     """By area those that lie in it, of a CSV's text with two columns, the smaller area first. Errors: InputError.
 
@@ -253,11 +263,7 @@ def listed(text: str, *, name: str) -> dict[str, list[str]]:
     >>> listed("town,region\\n11,1\\n12,1\\n21,2\\n", name="towns.csv")
     {'1': ['11', '12'], '2': ['21']}
     """
-    mark = max(",;\t", key=text.split("\n", 1)[0].count)
-    try:
-        rows = [r for r in csv.reader(io.StringIO(text), delimiter=mark) if any(c.strip() for c in r)]
-    except csv.Error:
-        rows = []
+    rows = lines_of(text)
     if len(rows) < 2 or any(len(r) != 2 for r in rows):
         raise InputError(f"areas {name}: not a CSV table of two columns, the smaller area first; save it as such")
     out: dict[str, list[str]] = {}

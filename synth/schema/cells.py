@@ -85,20 +85,20 @@ def whole(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     >>> numbers[found].tolist()
     [1000000000000000065, -9223372036854775807]
     """
-    result = pc.match_substring_regex(texts, WHOLE)
-    digits = pc.if_else(result, pc.utf8_ltrim(pc.utf8_ltrim(texts, "+-"), "0"), "")
+    fits_whole = pc.match_substring_regex(texts, WHOLE)
+    digits = pc.if_else(fits_whole, pc.utf8_ltrim(pc.utf8_ltrim(texts, "+-"), "0"), "")
     size = pc.binary_length(digits)
     fits = pc.or_(pc.less(size, 19), pc.and_(pc.equal(size, 19), pc.less_equal(digits, str(MOST_WHOLE))))
-    retained = pc.if_else(pc.and_(fits, pc.greater(size, 0)), digits, pc.if_else(fits, "0", str(MOST_WHOLE)))
-    numbers = retained.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    small = pc.if_else(pc.and_(fits, pc.greater(size, 0)), digits, pc.if_else(fits, "0", str(MOST_WHOLE)))
+    numbers = small.cast(pa.int64()).to_numpy(zero_copy_only=False)
     below = pc.starts_with(texts, "-").to_numpy(zero_copy_only=False)
-    return np.where(below, -numbers, numbers), result.to_numpy(zero_copy_only=False)
+    return np.where(below, -numbers, numbers), fits_whole.to_numpy(zero_copy_only=False)
 
 
 def seconds(texts: pa.Array) -> np.ndarray:
     """Seconds since 1970 of ISO dates and date-times in any year; what is neither is not a number."""
-    result = pc.extract_regex(texts, pattern=DATE)
-    part = {name: _digits(result.field(name)) for name in "ymdHMS"}
+    found = pc.extract_regex(texts, pattern=DATE)
+    part = {name: _digits(found.field(name)) for name in "ymdHMS"}
     months = (part["y"] - 1970) * 12 + part["m"] - 1
     starts = months.astype("datetime64[M]")
     days = starts.astype("datetime64[D]") + (part["d"] - 1)
@@ -106,7 +106,7 @@ def seconds(texts: pa.Array) -> np.ndarray:
     on_clock = (part["H"] < 24) & (part["M"] < 60) & (part["S"] < 60)
     clock = part["H"] * 3600 + part["M"] * 60 + part["S"]
     since = days.astype("datetime64[s]").astype(np.int64) + clock
-    readable = result.is_valid().to_numpy(zero_copy_only=False) & exists & on_clock
+    readable = found.is_valid().to_numpy(zero_copy_only=False) & exists & on_clock
     return np.where(readable, since.astype(np.float64), np.nan)
 
 

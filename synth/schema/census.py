@@ -74,7 +74,7 @@ def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
     """What folktables reads, which tells its troubles to stdout and then does not find the file."""
     try:
         with redirect_stdout(io.StringIO()):
-            result = read()
+            table = read()
     except UsageError:
         raise
     except Exception as error:  # whatever the network, a proxy or a half-written archive may cause
@@ -82,18 +82,18 @@ def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
             f"{what} could not be fetched ({type(error).__name__}): it comes from www2.census.gov, which this computer "
             f"must reach, or lie under {Path(cache).name}/ as folktables keeps it (docs/sources.md)"
         ) from None
-    if not isinstance(result, pd.DataFrame) or result.empty:
+    if not isinstance(table, pd.DataFrame) or table.empty:
         raise InputError(f"{what} is empty; delete it from {Path(cache).name}/ and fetch it again")
-    return result
+    return table
 
 
 def _made(task: str, state: str, year: int, problem: Any, rows: pd.DataFrame, book: pd.DataFrame) -> Fetched:
     """The task's table and schema. folktables' own arrays would write 0 where nothing applies; here cells are empty."""
     values, target, _ = problem.df_to_pandas(rows)
-    retained = problem._preprocess(rows)  # the same rows with what is missing still missing
-    texts = {n: _texts(retained[n]) for n in problem.features}
+    with_gaps = problem._preprocess(rows)  # the same rows with what is missing still missing
+    texts = {n: _texts(with_gaps[n]) for n in problem.features}
     yes = target.to_numpy().ravel().astype(bool)
-    if len(values) != len(retained) or len(yes) != len(retained):
+    if len(values) != len(with_gaps) or len(yes) != len(with_gaps):
         raise InputError(f"{task}: folktables kept other rows than were read; install the pinned version")
     table = pd.DataFrame({**texts, problem.target: np.where(yes, "1", "0")})
     columns = {n: _column(n, book, rows[n]) for n in problem.features}
@@ -131,8 +131,8 @@ def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
 
 def _label(name: str, book: pd.DataFrame) -> str:
     """What the code book calls a column."""
-    result = book[(book[0] == "NAME") & (book[1] == name)]
-    return name if result.empty else str(result.iloc[0][4]).strip()
+    lines = book[(book[0] == "NAME") & (book[1] == name)]
+    return name if lines.empty else str(lines.iloc[0][4]).strip()
 
 
 def bring(folder: str | Path, cache: str | Path, *, state: str, code: str, year: int) -> None:

@@ -61,10 +61,10 @@ def by_prefix(values: Sequence[str], length: int) -> list[str] | None:
         choices.append(fitting)
     if prod(len(c) for c in choices) > MOST_GROUPS:
         return None
-    results = [""]
+    beginnings = [""]
     for choice in choices:  # over at most a few places
-        results = [begun + one for begun in results for one in choice]
-    return results
+        beginnings = [begun + one for begun in beginnings for one in choice]
+    return beginnings
 
 
 def offered(values: Sequence[str]) -> int | None:
@@ -107,8 +107,8 @@ def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | Non
     >>> len(found["categories"]), found["grouping"]
     (10, {'kind': 'prefix', 'length': 1})
     """
-    result = coarser(Column.model_validate(plain), length)
-    return None if result is None else result.model_dump(mode="json", exclude_none=True)
+    coarse = coarser(Column.model_validate(plain), length)
+    return None if coarse is None else coarse.model_dump(mode="json", exclude_none=True)
 
 
 def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, reason: str) -> dict[str, Any]:
@@ -122,17 +122,17 @@ def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, re
     ['a', 'other']
     """
     codes = {canonical(c) for c in Column.model_validate(plain).missing_codes}
-    retained = {canonical(v): v.strip() for v in values if v.strip() and canonical(v) not in codes}
-    if not retained or not other.strip() or canonical(other) in codes:
+    kept = {canonical(v): v.strip() for v in values if v.strip() and canonical(v) not in codes}
+    if not kept or not other.strip() or canonical(other) in codes:
         raise ValueError("name at least one value to keep, and a word for all others that is no missing code")
     if not reason.strip():
         raise ValueError("say why the list of values may be public")
-    retained.setdefault(canonical(other), other.strip())
+    kept.setdefault(canonical(other), other.strip())
     bare = {k: v for k, v in plain.items() if k != "labels"}
     return {
         **bare,
         "type": "categorical",
-        "categories": list(retained.values()),
+        "categories": list(kept.values()),
         "reason": reason.strip(),
         "grouping": {"kind": "listed", "other": other.strip()},
         "source": "declared",

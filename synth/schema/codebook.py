@@ -62,18 +62,18 @@ def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[s
     pairs = [(v, text) for v, text in zip(book.values, book.labels, strict=True) if canonical(v) not in codes]
     listed = [v for v in book.values if canonical(v) in codes]
     notes = [f"{name}: {value!r} means missing, so its label is dropped" for value in listed]
-    reported = {canonical(value) for value in listed}
-    drafted = old.source == UNCONFIRMED and any(canonical(code) not in reported for code in old.missing_codes)
+    known = {canonical(value) for value in listed}
+    drafted = old.source == UNCONFIRMED and any(canonical(code) not in known for code in old.missing_codes)
     if drafted:
         notes.append(f"{name}: some missing codes were drafted and are not in the code book; it stays unconfirmed")
-    retained = [*old.missing_codes, *(v for v in listed if canonical(v) not in map(canonical, old.missing_codes))]
+    missing_codes = [*old.missing_codes, *(v for v in listed if canonical(v) not in map(canonical, old.missing_codes))]
     fits = old.type in CATEGORICAL and not (old.type == "boolean" and len(pairs) > 2)
     column = Column(
         type=old.type if fits else "categorical",
         categories=tuple(value for value, _ in pairs),
         labels=tuple(text for _, text in pairs),
-        nullable="" in retained or None,
-        missing=tuple(retained) if any(retained) else None,
+        nullable="" in missing_codes or None,
+        missing=tuple(missing_codes) if any(missing_codes) else None,
         source=UNCONFIRMED if drafted else "declared",
         description=old.description,
     )
@@ -85,6 +85,6 @@ def with_books(schema: Schema, books: Mapping[str, CodeBook], *, missing: Sequen
     """``with_codes`` for several columns, one after the other."""
     notes: list[str] = []
     for name, book in books.items():
-        result = with_codes(schema, name, book, missing=missing)
-        schema, notes = result.schema, notes + result.notes
+        exchanged = with_codes(schema, name, book, missing=missing)
+        schema, notes = exchanged.schema, notes + exchanged.notes
     return Exchanged(schema, notes)

@@ -243,12 +243,12 @@ def _typed(column: Column, texts: pa.Array) -> pa.Array:
     if not column.is_numeric:
         return texts
     coded = pa.array([canonical(c) for c in column.missing_codes] or ["\0"], type=pa.string())
-    retained = pc.if_else(pc.is_in(texts, value_set=coded), None, texts)
+    values = pc.if_else(pc.is_in(texts, value_set=coded), None, texts)
     if column.type == "integer":
-        return retained.cast(pa.int64())
+        return values.cast(pa.int64())
     if column.type == "float":
-        return retained.cast(pa.float64())
-    return retained.cast(pa.timestamp("s")).cast(pa.timestamp("ms"))
+        return values.cast(pa.float64())
+    return values.cast(pa.timestamp("s")).cast(pa.timestamp("ms"))
 
 
 def allowed(column: Column, wanted: str) -> Intervals:
@@ -261,10 +261,10 @@ def allowed(column: Column, wanted: str) -> Intervals:
 
 def places_of(column: Column, wanted: str) -> np.ndarray:
     """The same positions one by one, ascending. Errors: ValueError, also where they are too many to list."""
-    result = allowed(column, wanted)
-    if result.size > MOST_PLACES:
+    positions = allowed(column, wanted)
+    if positions.size > MOST_PLACES:
         raise ValueError(f"allows more than {MOST_PLACES} values; give a narrower range")
-    return result.listed()
+    return positions.listed()
 
 
 def _span(column: Column, wanted: str) -> tuple[int, int]:

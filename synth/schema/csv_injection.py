@@ -40,10 +40,10 @@ def marked(text: str, known: Collection[str] = ()) -> str:
     """
     if not risky(text):
         return text
-    result = MARK + text
-    while result in known:
-        result = MARK + result
-    return result
+    longer = MARK + text
+    while longer in known:
+        longer = MARK + longer
+    return longer
 
 
 def plain(text: str) -> str | None:
@@ -66,15 +66,15 @@ def read(text: str, known: Collection[str]) -> str:
     return text if bare is None else bare
 
 
-def names(result: Sequence[str]) -> list[str]:
+def names(header: Sequence[str]) -> list[str]:
     """Column names of a header without their marks; of two that would become one, that with more marks was marked.
 
     >>> names(["a", "'=x"]), names(["'=x", "''=x"]), names(["=x", "'=x"])
     (['a', '=x'], ["'=x", '=x'], ['=x', "'=x"])
     """
-    bare = {name: plain(name) for name in result}
+    bare = {name: plain(name) for name in header}
     most: dict[str, str] = {}
     for name, text in bare.items():
         if text is not None and text not in bare:
             most[text] = max(most.get(text, ""), name, key=len)
-    return [text if (text := bare[name]) is not None and most.get(text) == name else name for name in result]
+    return [text if (text := bare[name]) is not None and most.get(text) == name else name for name in header]

@@ -117,8 +117,8 @@ class Dataset(Tables, BaseModel):
         """The schema of these columns of each table, and of all identifiers."""
         tables, flat = {n: one.only(columns[n]) for n, one in self.tables.items()}, self.flat
         if flat is not None:
-            held = {n: c for n, c in flat.columns.items() if any(n in t.columns for t in tables.values())}
-            flat = flat.model_copy(update={"columns": held, "constraints": None})
+            columns_there = {n: c for n, c in flat.columns.items() if any(n in t.columns for t in tables.values())}
+            flat = flat.model_copy(update={"columns": columns_there, "constraints": None})
         facts: dict[str, Any] = {"dataset": self.dataset, "keys": self.keys, "public": self.public}
         return Dataset.model_construct(**facts, tables=tables, flat=flat)
 
@@ -141,10 +141,10 @@ class Dataset(Tables, BaseModel):
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
-        result = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
+        facts = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
         for k in (k for k in self.keys if k.source == UNCONFIRMED):
-            result[k.child] = [f"key to {k.parent}", f"most_children {k.most_children}"]
-        return result | {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
+            facts[k.child] = [f"key to {k.parent}", f"most_children {k.most_children}"]
+        return facts | {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
 
     def to_json(self) -> str:
         """The schema as JSON text, each table as a single table's schema is written; of persons the one table's."""
@@ -238,13 +238,13 @@ def parse_related(plain: object, *, name: str = "schema", complete: bool = True)
     given = plain["tables"].items()
     tables = {str(n): parse_table(facts, name=f"{name}: table {n}", complete=complete) for n, facts in given}
     try:
-        result = Dataset.model_validate({**plain, "tables": tables})
+        schema = Dataset.model_validate({**plain, "tables": tables})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise InputError(f"{name}: {_where(plain, fault['loc'])}: {_rule(fault)}") from None
-    for problem in problems(result, complete):
+    for problem in problems(schema, complete):
         raise InputError(f"{name}: {problem}")
-    return result
+    return schema
 
 
 def _where(plain: Mapping[str, Any], path: tuple[int | str, ...]) -> str:

@@ -62,7 +62,7 @@ class Rules:
 
     def __init__(self, schema: Schema) -> None:
         self._rules: list[Compiled] = []
-        self.retained: list[dict[str, Any]] = []
+        self.shares_kept: list[dict[str, Any]] = []
         for number, rule in enumerate(schema.constraints or (), start=1):
             try:
                 self._rules.append(compiled(rule, schema.columns))
@@ -96,13 +96,13 @@ class Rules:
             rule.repair(rows, lambda column, *_, **__: rows[column])
 
     def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
-        """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
+        """Mends rows in place; ``shares_kept`` then tells, for each rule, the share of rows that keep it."""
         for _ in range(ROUNDS):
             for rule in self._rules:
                 rule.repair(rows, redraw)
             if not any(rule.broken(rows).any() for rule in self._rules):
                 break
-        self.retained = [
+        self.shares_kept = [
             {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": 1.0 - float(r.broken(rows).mean())}
             for r in self._rules
             if r.rule.kind != "within"  # nothing is mended by it
@@ -245,10 +245,10 @@ def _within(rule: Within, columns: Columns) -> Compiled:
 
 def _one(columns: Columns, column: str, value: str) -> int:
     """The position of a single value. Errors: ValueError."""
-    result = _places(columns, column, value)
-    if result.size != 1:
+    places = _places(columns, column, value)
+    if places.size != 1:
         raise ValueError(f"{value!r} must be a single value")
-    return int(result.starts[0])
+    return int(places.starts[0])
 
 
 def _places(columns: Columns, column: str, condition: str) -> Intervals:

@@ -93,7 +93,7 @@ def bin_labels(column: Column, starts: np.ndarray, groups: np.ndarray) -> list[s
     >>> bin_labels(age, np.array([0, 5]), np.array([0, 1]))
     ['0 to 4', '5 to 9']
     """
-    held: list[list[str]] = [[] for _ in range(int(groups.max()) + 1)]
+    labels: list[list[str]] = [[] for _ in range(int(groups.max()) + 1)]
     names = column.labels or column.categories or ()
     ends = np.append(starts[1:], column.cells) - 1
     for start, end, group in zip(starts.tolist(), ends.tolist(), groups.tolist(), strict=True):
@@ -101,12 +101,12 @@ def bin_labels(column: Column, starts: np.ndarray, groups: np.ndarray) -> list[s
             continue
         end = min(end, column.size - 1)
         if start >= column.size:  # a missing code stands for itself
-            held[group].append(missing_label(column.missing_codes[start - column.size]))
+            labels[group].append(missing_label(column.missing_codes[start - column.size]))
         elif column.is_numeric:
-            held[group].append(_span(column, start, end))
+            labels[group].append(_span(column, start, end))
         else:
-            held[group].append(names[start] if start == end else f"{names[start]} to {names[end]}")
-    return [h[0] if len(h) == 1 else f"{h[0]} and {len(h) - 1} more" for h in held]
+            labels[group].append(names[start] if start == end else f"{names[start]} to {names[end]}")
+    return [h[0] if len(h) == 1 else f"{h[0]} and {len(h) - 1} more" for h in labels]
 
 
 def missing_label(code: str) -> str:

@@ -55,8 +55,8 @@ class Intervals:
     def other(self, count: int) -> "Intervals":
         """The positions of range(count) that are not in the set."""
         first, last = np.append(0, self.ends), np.append(self.starts, count)
-        retained = first < last
-        return Intervals(first[retained], last[retained])
+        some = first < last
+        return Intervals(first[some], last[some])
 
     def listed(self) -> np.ndarray:
         """Every position, ascending."""

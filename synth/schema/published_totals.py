@@ -271,8 +271,8 @@ def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> No
     at = tuple(int(i) for i in apart[0])
     names = []
     for (part, _), groups, i in zip(parts, common, at, strict=True):
-        held = "|".join(n or "other" for n, g in zip(part.names, groups[0], strict=True) if g == i)
-        names.append(f"{part.called}={held}")
+        label = "|".join(n or "other" for n, g in zip(part.names, groups[0], strict=True) if g == i)
+        names.append(f"{part.called}={label}")
     of = f" of {', '.join(names)}" if names else ""
     counts = [_range(int(m[0][at]), int(m[1][at])) for m in (first, second)]
     raise InputError(
@@ -313,8 +313,8 @@ def _check_rules(table: TotalsTable, schema: Schema) -> None:
         if not set(columns_of(rule)) <= set(table.columns) or prod(sizes) > MOST_JOINT:
             continue
         rows = {p.column: i.ravel() for p, i in zip(table.parts, np.indices(sizes), strict=True)}
-        retained = ~Rules(schema.model_copy(update={"constraints": (rule,)})).broken(rows)
-        possible = table.counted({n: positions[retained] for n, positions in rows.items()}) > 0
+        kept = ~Rules(schema.model_copy(update={"constraints": (rule,)})).broken(rows)
+        possible = table.counted({n: positions[kept] for n, positions in rows.items()}) > 0
         wrong = np.flatnonzero((table.low > 0) & ~possible)
         if len(wrong):
             count = int(table.counts.ravel()[wrong[0]])

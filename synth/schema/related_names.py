@@ -45,11 +45,11 @@ def stems(table: str) -> set[str]:
     (['diagnos', 'diagnose', 'diagnoses', 'diagnosis'], ['historie', 'histories', 'history'], ['order'])
     """
     name = joined(table)
-    results = {name}
+    words_for_it = {name}
     for end, instead in (("s", ""), ("ies", "y"), ("ses", "sis"), ("es", ""), ("en", "")):
         if name.endswith(end) and len(name) > len(end) + 2 and (end != "es" or name[-3] in "sxzh"):
-            results.add(name.removesuffix(end) + instead)
-    return results
+            words_for_it.add(name.removesuffix(end) + instead)
+    return words_for_it
 
 
 def called(table: str) -> set[str]:
@@ -64,9 +64,9 @@ def own_key(table: str, columns: Sequence[str]) -> str | None:
     ('patient_nbr', 'id')
     """
     for wanted in (called(table), OWN):
-        results = [c for c in columns if joined(c) in wanted]
-        if results:
-            return results[0] if len(results) == 1 else None
+        keys = [c for c in columns if joined(c) in wanted]
+        if keys:
+            return keys[0] if len(keys) == 1 else None
     return None
 
 
@@ -108,7 +108,7 @@ def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
     >>> [str(r) for r in shared({"homes": ["idhogar", "rooms"], "people": ["idpersona", "idhogar", "age"]})]
     ['people.idhogar=homes.idhogar']
     """
-    results = []
+    references = []
     for one, other in combinations(tables, 2):
         alike = [c for c in tables[one] if key_like(c) and c in tables[other]]
         if not alike:
@@ -118,8 +118,10 @@ def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
             ranks.append((columns[0] == alike[0]) + 2 * (not any(key_like(c) for c in columns if c != alike[0])))
         for (parent, child), rank in zip(((one, other), (other, one)), (ranks, ranks[::-1]), strict=True):
             if rank[0] >= rank[1]:
-                results.append(Reference(child=child, columns=(alike[0],), parent=parent, parent_columns=(alike[0],)))
-    return results
+                references.append(
+                    Reference(child=child, columns=(alike[0],), parent=parent, parent_columns=(alike[0],))
+                )
+    return references
 
 
 def sure(references: Sequence[Reference]) -> list[Reference]:

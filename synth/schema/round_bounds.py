@@ -79,8 +79,8 @@ def widened(low: float, high: float, *, whole: bool, common: tuple[bool, bool], 
     ends = Decimal(0) if near else _on(low, size, ROUND_FLOOR), _on(high, size, ROUND_CEILING)
     if high <= 0 and -Decimal(repr(high)) <= 2 * size:
         ends = ends[0], Decimal(0)
-    retained = [whole and c and abs(v) <= SMALL for v, c in zip((low, high), common, strict=True)]
-    ends = tuple(Decimal(repr(v)) if k else e for v, k, e in zip((low, high), retained, ends, strict=True))  # type: ignore[assignment]
+    stays = [whole and c and abs(v) <= SMALL for v, c in zip((low, high), common, strict=True)]
+    ends = tuple(Decimal(repr(v)) if k else e for v, k, e in zip((low, high), stays, ends, strict=True))  # type: ignore[assignment]
     grid = Decimal(repr(step))
     bottom, top = _on(float(ends[0]), grid, ROUND_FLOOR), _on(float(ends[1]), grid, ROUND_CEILING)
     return (int(bottom), int(top)) if whole else (float(bottom), float(top))

@@ -219,9 +219,11 @@ def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Col
         return drafted
     if stated.categories:
         codes = {canonical(code) for code in drafted.missing_codes}
-        retained = tuple(c for c in stated.categories if canonical(c) not in codes)
+        categories = tuple(c for c in stated.categories if canonical(c) not in codes)
         source = UNCONFIRMED if drafted.missing_codes else stated.source
-        return drafted.model_copy(update={"type": stated.type, "categories": retained, "source": source, "risk": None})
+        return drafted.model_copy(
+            update={"type": stated.type, "categories": categories, "source": source, "risk": None}
+        )
     if stated.type == "boolean" and len(drafted.categories or ()) <= 2:
         return drafted.model_copy(update={"type": "boolean"})
     if stated.type in NUMERIC and drafted.type in ("categorical", "boolean", "datetime") and drafted.size > 1:

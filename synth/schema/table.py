@@ -158,10 +158,10 @@ class Tables:
 
     def upwards(self, table: str) -> list[str]:
         """The table, its parent, and so on to the root."""
-        results = [table]
-        while (key := self.key_above(results[-1])) is not None:
-            results.append(key.parent)
-        return results
+        tables = [table]
+        while (key := self.key_above(tables[-1])) is not None:
+            tables.append(key.parent)
+        return tables
 
     def most_rows(self, table: str) -> int:
         """How many rows of the table one root has at most."""
@@ -328,8 +328,8 @@ class Schema(Tables, BaseModel):
 
     def only(self, columns: Collection[str]) -> "Schema":
         """The schema of these columns alone, and of all identifiers; nothing else is said of them."""
-        held = {n: c for n, c in self.columns.items() if n in columns or c.type == "identifier"}
-        return Schema.model_construct(dialect=self.dialect, columns=held)
+        chosen = {n: c for n, c in self.columns.items() if n in columns or c.type == "identifier"}
+        return Schema.model_construct(dialect=self.dialect, columns=chosen)
 
     @property
     def person(self) -> str | None:
@@ -408,8 +408,8 @@ class Schema(Tables, BaseModel):
         """How many columns of which names, never a value."""
         names = [*list(self.columns)[:SHOWN], *(["..."] if len(self.columns) > SHOWN else [])]
         waiting = len(self.unconfirmed())
-        reported = f"; {waiting} unconfirmed" if waiting else ""
-        return f"Schema({len(self.columns)} columns: {', '.join(names)}{reported})"
+        left = f"; {waiting} unconfirmed" if waiting else ""
+        return f"Schema({len(self.columns)} columns: {', '.join(names)}{left})"
 
     __str__ = __repr__
 
@@ -430,10 +430,10 @@ def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     >>> below("patients", [("stays", "acts"), ("patients", "stays")])
     ('patients', 'stays', 'acts')
     """
-    results = [root]
-    for name in results:
-        results += [child for parent, child in keys if parent == name and child not in results]
-    return tuple(results)
+    tables = [root]
+    for name in tables:
+        tables += [child for parent, child in keys if parent == name and child not in tables]
+    return tuple(tables)
 
 
 def children(key: Key) -> Column:

@@ -4,8 +4,6 @@ A table of totals counts the rows by one to four columns. It is printed somewher
 Conditions of a line are those of rules: a value, ``a|b``, or ``low..high``.
 """
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import InputError
 from synth.files import regular_files
-from synth.schema.areas import lowest
+from synth.schema.areas import lines_of, lowest
 from synth.schema.column import UNREAD, Column
 
 MOST_COLUMNS = 4  # of a table of totals
@@ -98,9 +96,8 @@ def _inlined(one: Any, folder: Path) -> Any:
         return one
     if Path(one["file"]).name != one["file"]:
         raise InputError(f"totals {one['file']}: name a file beside the schema, without folders")
-    path = folder / one["file"]
     try:
-        text = regular_files.text(path, encoding="utf-8-sig")
+        text = regular_files.text(folder / one["file"], encoding="utf-8-sig")
     except OSError as error:
         raise InputError(
             f"totals {one['file']}: {error.strerror or 'cannot be read'}; put it beside the schema"
@@ -118,12 +115,7 @@ def table(text: str, *, name: str) -> dict[str, Any]:
     >>> table("SEX,count\\n1,20\\n2,22\\n", name="sex.csv")
     {'columns': ['SEX'], 'counts': [['1', '20'], ['2', '22']]}
     """
-    first = text.split("\n", 1)[0]
-    mark = max(",;\t", key=first.count)
-    try:
-        lines = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(c.strip() for c in line)]
-    except csv.Error:
-        raise InputError(f"totals {name}: not a CSV table; save it as UTF-8 CSV") from None
+    lines = lines_of(text)
     if len(lines) < 2 or lines[0][-1].strip().lower() != COUNT:
         raise InputError(f"totals {name}: its last column must be called {COUNT}, after those that it counts by")
     if len(lines) > MOST_LINES:

@@ -25,7 +25,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.formats import files
 from synth.sources.formats.files import is_delta
 from synth.sources.formats.text_table import Table
-from synth.sources.related_tables import ENDINGS, public_keys
+from synth.sources.related_tables import ENDINGS, row_keys
 from synth.sources.table_source import place_of
 
 Rows = Callable[[str], tuple[Table, list[str]]]  # a table's rows for a draft, and notes on them
@@ -72,11 +72,11 @@ def draft_related(
     check(headers, wanted)
     said = {(k.child, k.columns) for k in wanted.keys}
     joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
-    result = guessed(headers) if declared is None else list(declared)
+    found = guessed(headers) if declared is None else list(declared)
     if declared is None:
-        below = {r.child for r in [*wanted.keys, *result]}  # tables without a parent may share a key with one
-        result += [r for r in sure(shared(headers)) if r.child not in below]
-    others = (r for r in result if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
+        below = {r.child for r in [*wanted.keys, *found]}  # tables without a parent may share a key with one
+        found += [r for r in sure(shared(headers)) if r.child not in below]
+    others = (r for r in found if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
     references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
     tables = [t for t in headers if t not in wanted.public and t not in made.aside]
@@ -133,7 +133,7 @@ class _Read:
                     "to a public table is by one column"
                 )
             public, _ = self._rows(reference.parent)
-            values = public_keys(public, reference.parent_columns[0], name=reference.parent)
+            values = tuple(key for (key,) in row_keys(public, reference.parent_columns, name=reference.parent))
             columns[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
         self.notes += [f"{name}: {line}" for line in [*notes, *drafted.suggestions]]
         self._counts[name] = None if notes else rows_by_key(table, keyed[: len(above[0].columns)]) if above else None
@@ -234,7 +234,7 @@ def tables_in(folder: Path) -> dict[str, Path]:
 
     Privacy: public only (names of files).
     """
-    result: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         end = next(e for e in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(e))
         if path.name.startswith((".", "_")) or not ((path.is_file() and end) or (path.is_dir() and _parts(path))):
@@ -242,10 +242,10 @@ def tables_in(folder: Path) -> dict[str, Path]:
         name = path.name.removesuffix(end)
         if not FILE_NAME.fullmatch(name):
             raise InputError(f"{folder}: {path.name}: a table's name is of letters, digits, - and _; rename the file")
-        if name in result:
-            raise InputError(f"{folder}: table {name} is there as {result[name].name} and as {path.name}; keep one")
-        result[name] = path
-    return result
+        if name in files:
+            raise InputError(f"{folder}: table {name} is there as {files[name].name} and as {path.name}; keep one")
+        files[name] = path
+    return files
 
 
 def _parts(folder: Path) -> list[Path]:

@@ -93,8 +93,8 @@ def named_like_key(name: str) -> bool:
     >>> [n for n in ("MRN", "Fallnummer", "PatNr", "patientid", "covid", "grid") if named_like_key(n)]
     ['MRN', 'Fallnummer', 'PatNr', 'patientid']
     """
-    result = words(name)
-    last = result[-1] if result else ""
+    parts = words(name)
+    last = parts[-1] if parts else ""
     return last in KEY_WORDS or bool(KEY_ENDS.search(last) or KEY_JOINED.match(last))
 
 
@@ -113,8 +113,8 @@ def names_person(name: str) -> bool:
     >>> names_person("patient_id"), names_person("MRN"), names_person("Fallnummer")
     (True, True, False)
     """
-    result = words(name)
-    return bool((PERSON_WORDS - CASES) & set(result)) or any(re.match(r"(patient|pers|pat|versich)", w) for w in result)
+    parts = words(name)
+    return bool((PERSON_WORDS - CASES) & set(parts)) or any(re.match(r"(patient|pers|pat|versich)", w) for w in parts)
 
 
 def named_like_birth(name: str) -> bool:
@@ -197,8 +197,8 @@ def wordy(seen: ColumnTexts) -> bool:
 
 
 def _share(values: Sequence[str], pattern: str) -> float:
-    result = pc.match_substring_regex(pa.array(list(values), pa.string()), pattern)
-    return float(pc.sum(result).as_py() or 0) / len(values)
+    fits = pc.match_substring_regex(pa.array(list(values), pa.string()), pattern)
+    return float(pc.sum(fits).as_py() or 0) / len(values)
 
 
 def risk_of_list(name: str, values: Sequence[str]) -> Risk | None:

@@ -286,19 +286,19 @@ def draft(
     table = from_frame(table) if isinstance(table, pd.DataFrame) else table
     named = _named(table, options)
     notes = Notes()
-    reported = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
+    read = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
 
     def column(name: str) -> Column:
-        codes, kind = [*missing, *reported.missing.get(name, ())], named.get(name)
-        cells = cells_of(reported.table, name, codes)
-        if name in reported.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
+        codes, kind = [*missing, *read.missing.get(name, ())], named.get(name)
+        cells = cells_of(read.table, name, codes)
+        if name in read.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
             seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
             cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
         labels = table.labels.get(name, {})
         if kind in (None, "categorical", "ordinal") and cells.values and {*cells.values} <= {*labels}:
             listed = {c: t for c, t in labels.items() if c not in cells.missing}
             return _made(cells, kind or "categorical", categories=tuple(listed), labels=tuple(listed.values()))
-        made = reported.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
+        made = read.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
         return _grouped(name, made, group[name]) if group and name in group else made
 
     columns = {name: column(name) for name in table.names}
@@ -310,22 +310,22 @@ def draft(
     facts = {"unit": proposed, "max_rows": most, "unit_source": UNCONFIRMED}
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
-    dialect = None if reported.dialect is None or reported.dialect.is_plain else reported.dialect
+    dialect = None if read.dialect is None or read.dialect.is_plain else read.dialect
     stated = {"dataset": dataset, "target": target, "dialect": dialect}
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
-    sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else said)]
+    sentences = [*lines, *read.lines, *notes.sentences(), *([] if unit else said)]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
 
 
 def _grouped(name: str, column: Column, length: int) -> Column:
     """By the first characters. Errors: UsageError where those are of no plain form."""
-    result = coarsening.coarser(column, length) if column.categories else None
-    if result is None:
+    coarse = coarsening.coarser(column, length) if column.categories else None
+    if coarse is None:
         raise UsageError(
             f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
             f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
         )
-    return result
+    return coarse
 
 
 def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:

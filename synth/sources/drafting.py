@@ -89,7 +89,7 @@ def references(texts: Sequence[str]) -> list[Reference]:
 
     Privacy: public only.
     """
-    results = []
+    given = []
     for text in texts:
         sides = [side.partition(".") for side in text.split("=")]
         if len(sides) != 2 or not all(table and columns for table, _, columns in sides):
@@ -98,8 +98,8 @@ def references(texts: Sequence[str]) -> list[Reference]:
         columns, others = tuple(own.split("+")), tuple(theirs.split("+"))
         if len(columns) != len(others):
             raise UsageError(f"`keys={text}`: {len(columns)} columns of {child} and {len(others)} of {parent}")
-        results.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
-    return results
+        given.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
+    return given
 
 
 def imported(

@@ -26,6 +26,7 @@ from pydantic import RootModel, field_validator, model_validator
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files import regular_files, toml_files
 from synth.schema import names
+from synth.sources.engines import addresses
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
 from synth.sources.engines.sqlite import tables as sqlite_tables
@@ -97,7 +98,7 @@ def check_bare(source: str) -> None:
     """Errors: UsageError for an address of no known engine, or one with a password in it."""
     if not is_sqlite(source):
         Engine(source)
-    if urlsplit(source).password is not None or "password" in urlsplit(source).query.lower():
+    if addresses.has_password(source):
         raise UsageError(
             "source: leave the password out of the address; put it into ~/.pgpass, PGPASSWORD or the file that "
             "SYNTH_SOURCES names"
@@ -106,8 +107,8 @@ def check_bare(source: str) -> None:
 
 def tables(source: str) -> list[str]:
     """Names of the tables and views at a source that its user may read, sorted. Errors: InputError, UsageError."""
-    result = address(source)
-    return sqlite_tables(result) if is_sqlite(result) else Engine(result).tables()
+    full = address(source)
+    return sqlite_tables(full) if is_sqlite(full) else Engine(full).tables()
 
 
 def place(table: str | Path, source: str | None) -> Place:
@@ -152,11 +153,11 @@ def whole(
     at.check_form([*names, *(c for c in columns or () if c not in names)])
     if not isinstance(at, StreamedPlace):
         return at.read(names), []
-    retained, step = thinned(map(as_table, at.parts(names)), few=few)
+    some, step = thinned(map(as_table, at.parts(names)), few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
-    result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)
-    result.dialect, result.labels = at.reading.dialect, at.labels
-    return result, [note] if step > 1 else []
+    rows = Table({n: some.column(n) for n in names}, num_rows=some.num_rows)
+    rows.dialect, rows.labels = at.reading.dialect, at.labels
+    return rows, [note] if step > 1 else []
 
 
 def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
@@ -169,18 +170,18 @@ def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
     >>> kept.column("a").to_pylist(), step
     ([0, 2, 4, 6, 8, 10, 12, 14, 16, 18], 2)
     """
-    retained: list[pa.Table] = []
+    kept: list[pa.Table] = []
     step, seen, size = 1, 0, 0
     for part in parts:
-        retained.append(part.take(np.arange(-seen % step, part.num_rows, step)))
-        seen, size = seen + part.num_rows, size + retained[-1].num_rows
-        while size > 2 * few or (size > 1 and sum(k.nbytes for k in retained) > MOST_HELD):
-            whole = pa.concat_tables(retained)
-            retained, step = [whole.take(np.arange(0, size, 2))], 2 * step
-            size = retained[0].num_rows
+        kept.append(part.take(np.arange(-seen % step, part.num_rows, step)))
+        seen, size = seen + part.num_rows, size + kept[-1].num_rows
+        while size > 2 * few or (size > 1 and sum(k.nbytes for k in kept) > MOST_HELD):
+            whole = pa.concat_tables(kept)
+            kept, step = [whole.take(np.arange(0, size, 2))], 2 * step
+            size = kept[0].num_rows
     if size == 0:
         raise EmptyTableError("the table has columns and no rows; at least one row is needed")
-    return pa.concat_tables(retained), step
+    return pa.concat_tables(kept), step
 
 
 def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]) -> None:

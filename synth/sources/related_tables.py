@@ -59,8 +59,8 @@ def places(
     if source is not None:
         folder = folder_at(tables)
         named = {n: n if tables is None else f"{tables}.{n}" for n in schema.tables}
-        held = named if folder is None else {n: str(_file(folder, n)) for n in schema.tables}
-        return {n: placed(address(source), table) for n, table in held.items()}
+        addressed = named if folder is None else {n: str(_file(folder, n)) for n in schema.tables}
+        return {n: placed(address(source), table) for n, table in addressed.items()}
     if tables is None:
         raise UsageError("`table=` is missing; name a folder with a file for each table, or a database with `source=`")
     if not isinstance(tables, Mapping):
@@ -90,11 +90,11 @@ def _files(folder: Path, name: str) -> list[Path]:
 def _file(folder: Path, name: str) -> Path:
     if not is_folder(folder):
         raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
-    if not (results := _files(folder, name)):
+    if not (there := _files(folder, name)):
         raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
-    if len(results) > 1:
-        raise InputError(f"{folder}: table {name} is there as {results[0].name} and as {results[1].name}; keep one")
-    return results[0]
+    if len(there) > 1:
+        raise InputError(f"{folder}: table {name} is there as {there[0].name} and as {there[1].name}; keep one")
+    return there[0]
 
 
 def allowed_empty(schema: Tables, table: str) -> AbstractContextManager[None]:
@@ -111,7 +111,7 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
     digest = Sketch(key, names, most=MOST_COMPARED)
     alone = Sketch(key, schema.measured(), most=MOST_COMPARED)
     encoder = Encoder(schema, draws, digest=digest)
-    held: dict[str, list[Text]] = {n: [] for n in texts}
+    parts_of: dict[str, list[Text]] = {n: [] for n in texts}
     with suppress(EmptyTableError):  # the check of the form refused an empty root
         for batch in place.batches(schema, texts):
             encoder.add(batch)
@@ -119,12 +119,12 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
                 alone.add(batch.table)
             for name in texts:
                 column = batch.table.column(name)
-                held[name].append(Text(column.values, column.codes))
+                parts_of[name].append(Text(column.values, column.codes))
     place.feed(digest, names)
     place.feed(alone, list(schema.measured()))
     opened = TableRows(
         positions=encoder.spill,
-        texts={n: _joined(parts) for n, parts in held.items()},
+        texts={n: _joined(parts) for n, parts in parts_of.items()},
         num_rows=encoder.spill.num_rows,
     )
     return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark(), alone=alone.mark())
@@ -148,31 +148,19 @@ def _joined(parts: Sequence[Text]) -> Text:
     )
 
 
-def public_keys(table: Table, column: str, *, name: str) -> tuple[str, ...]:
-    """The values of a public table's key, in its order. Errors: InputError where one is empty or stands twice."""
-    text = table.column(column)
-    values = [str(text.values[i]).strip() for i in text.codes]
-    if not all(values) or len(set(values)) < len(values):
-        raise InputError(
-            f"public table {name}: column {column} is empty somewhere or has a value twice; name the "
-            "column that tells its rows apart"
-        )
-    return tuple(values)
+def row_keys(table: Table, columns: tuple[str, ...], *, name: str) -> list[tuple[str, ...]]:
+    """What tells a public table's rows apart, in its order: its cells of ``columns``.
 
-
-def combinations(table: Table, columns: tuple[str, ...], *, name: str) -> list[tuple[str, ...]]:
-    """What several columns of a public table hold together, in its order. Errors: InputError where one stands twice.
-
-    Privacy: public only.
+    Errors: InputError where one is empty, or two rows have the same. Privacy: public only.
     """
     texts = [[str(text.values[i]).strip() for i in text.codes] for text in map(table.column, columns)]
-    result = list(zip(*texts, strict=True))
-    if any(not all(line) for line in result) or len(set(result)) < len(result):
+    keys = list(zip(*texts, strict=True))
+    if any(not all(line) for line in keys) or len(set(keys)) < len(keys):
         raise InputError(
-            f"public table {name}: columns {', '.join(columns)} are empty somewhere or have a combination twice; name "
-            "those that tell its rows apart"
+            f"public table {name}: {', '.join(columns)} is empty somewhere, or alike in two rows; name the columns "
+            "that tell its rows apart"
         )
-    return result
+    return keys
 
 
 def with_combinations(schema: Any, public: Mapping[str, Table]) -> Any:
@@ -204,7 +192,7 @@ def _ruled(
     known = [{canonical(c) for c in table.columns[n].categories or ()} for n in columns]
     there = [
         line
-        for line in combinations(public[name], facts.keys, name=name)
+        for line in row_keys(public[name], facts.keys, name=name)
         if all(canonical(v) in k for v, k in zip(line, known, strict=True))
     ]
     if not there:
@@ -245,11 +233,8 @@ def checked(table: Table, schema: Tables, name: str) -> Table:
     for key in public.keys:
         if key not in table.names:
             raise InputError(f"public table {name}: it has no column {key}, by which rows refer to it")
-    if len(public.keys) == 1:
-        there = [public_keys(table, public.keys[0], name=name)]
-    else:
-        there = [tuple(column) for column in zip(*combinations(table, public.keys, name=name), strict=True)]
-    known = [{canonical(v) for v in values} for values in there]
+    lines = row_keys(table, public.keys, name=name)
+    known = [{canonical(line[i]) for line in lines} for i in range(len(public.keys))]
     for owner, columns in public.references:
         for column, key, values in zip(columns, public.keys, known, strict=True):
             lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in values]

@@ -50,8 +50,8 @@ class Place(ABC):
 
     def under(self, schema: Schema) -> Self:
         """The same place, whose texts are read as the schema says they are written."""
-        reported: Any = self  # every place is a dataclass
-        return replace(reported, reading=Reading.of(schema, delimited=self.delimited))
+        place: Any = self  # every place is a dataclass
+        return replace(place, reading=Reading.of(schema, delimited=self.delimited))
 
     @property
     def labels(self) -> Mapping[str, Mapping[str, str]]:
@@ -142,8 +142,8 @@ class FramePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Errors: InputError for an absent column or a type without text."""
-        held = set(self.frame.columns)
-        absent = [c for c in columns if c not in held]
+        names = set(self.frame.columns)
+        absent = [c for c in columns if c not in names]
         if absent:
             raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
         check_names([str(n) for n in self.frame.columns], thing="data frame")
@@ -236,16 +236,16 @@ class ParquetPlace(FilePlace, StreamedPlace):
 
     def types(self, columns: Sequence[str]) -> pa.Schema:
         """The columns' types, the same in every file. Errors: InputError."""
-        result = pa.schema([])
+        first = pa.schema([])
         for path in self.paths:
             files.wanted(path, columns)
-            held = pq.read_schema(path)
-            own = pa.schema([(n, one_text(held.field(n).type)) for n in columns])
-            result = result if len(result) else own
-            odd = next((n for n in columns if own.field(n).type != result.field(n).type), None)
+            lying = pq.read_schema(path)
+            own = pa.schema([(n, one_text(lying.field(n).type)) for n in columns])
+            first = first if len(first) else own
+            odd = next((n for n in columns if own.field(n).type != first.field(n).type), None)
             if odd is not None:
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")
-        return result
+        return first
 
     @property
     def num_rows(self) -> int:
@@ -266,8 +266,8 @@ class ParquetPlace(FilePlace, StreamedPlace):
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """As DuckDB hands them over."""
         names = [*schema.measured(), *raw]
-        result = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
-        return (replace(part, table=part.table.read_by(self.reading)) for part in result)
+        parts = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
+        return (replace(part, table=part.table.read_by(self.reading)) for part in parts)
 
     def feed(self, digest: Sketch, columns: Sequence[str]) -> None:
         """The texts of a table short enough to be compared."""

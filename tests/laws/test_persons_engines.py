@@ -17,7 +17,8 @@ from synth.questions import Bins, Counts
 from synth.schema import cells
 from synth.schema.names import UNSEEN
 from synth.schema.table import parse
-from synth.sources.engines.engine import Engine, Spark
+from synth.sources.engines import spark_session
+from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.spill import keep_parts
@@ -44,7 +45,7 @@ def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
     tables = [m.bins for m in question.marginals[-2:]]
     workers = rows.counts(tables)
     with monkeypatch.context() as without:
-        without.setattr(Spark, "has_python", False)
+        without.setattr(spark_session, "has_python", lambda _: False)
         assert [t.tolist() for t in rows.counts(tables)] == [t.tolist() for t in workers]
 
 

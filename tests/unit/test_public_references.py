@@ -55,7 +55,7 @@ def test_every_row_refers_to_a_row_of_the_public_table_also_those_drawn_later(tm
     ("given", "facts", "rule"),
     [
         (tables(None), plain(), "stays refers by unit, bed, so its file must lie beside the others"),
-        (tables(pd.concat([BEDS, BEDS[:1]])), plain(), "have a combination twice"),
+        (tables(pd.concat([BEDS, BEDS[:1]])), plain(), "alike in two rows"),
         (tables(BEDS[:3]), plain(), "its unit has no 'c', a category of stays.unit"),
         (tables(BEDS.drop(columns="bed")), plain(), "it has no column bed"),
     ],

@@ -152,7 +152,7 @@ def test_every_rule_holds_in_drawn_rows_and_is_counted():
     assert (up["orders"] == np.bincount(parent, minlength=200)).all()
     sums = np.bincount(parent, weights=np.where(down["amount"] < 1000, down["amount"], 0), minlength=200)
     assert (up["total"] == np.minimum(sums, 4000)).all()
-    assert [k["kept"] for k in across.retained] == [1.0] * 5
+    assert [k["kept"] for k in across.shares_kept] == [1.0] * 5
     assert (up["opened"] == before["accounts"]["opened"]).all(), "the parent's dates stand"
     assert len(np.unique(down["day"])) > 60, "dates that broke a rule are drawn again, not heaped at the bound"
 
@@ -163,7 +163,7 @@ def test_what_cannot_hold_is_told():
     block["accounts"].positions["opened"][:] = 300
     block["accounts"].positions["closed"][:] = 10
     across.apply(block, np.random.default_rng(0))
-    shares = {(k["kind"], *k["columns"]): k["kept"] for k in across.retained}
+    shares = {(k["kind"], *k["columns"]): k["kept"] for k in across.shares_kept}
     assert (
         min(shares[("order", "accounts.opened", "orders.day")], shares[("order", "orders.day", "accounts.closed")]) < 1
     )

@@ -102,7 +102,7 @@ def _trees(names: list[str], there: list[str]) -> tuple[Dataset, dict[str, pd.Da
 
 def _released(releases: Any, canaries: int) -> np.ndarray | None:
     """Each canary's noisy counts of its category alone, weighted by precision, (canaries,); None without any."""
-    results, any_reported = np.zeros(canaries), False
+    scores, any_counts = np.zeros(canaries), False
     for release in releases:
         if not isinstance(release, CountsRelease | LinkedRelease):
             continue
@@ -111,7 +111,7 @@ def _released(releases: Any, canaries: int) -> np.ndarray | None:
                 column = placed(bins.column)[1] if isinstance(release, LinkedRelease) else bins.column
                 if column == "name" and bins.size >= canaries:
                     others = tuple(i for i in range(values.ndim) if i != axis)
-                    reported = values.sum(axis=others)[codes(bins, np.arange(canaries))]
-                    results += reported / (marginal.sigma**2 * max(values.size / bins.size, 1.0))
-                    any_reported = True
-    return results if any_reported else None
+                    counts = values.sum(axis=others)[codes(bins, np.arange(canaries))]
+                    scores += counts / (marginal.sigma**2 * max(values.size / bins.size, 1.0))
+                    any_counts = True
+    return scores if any_counts else None

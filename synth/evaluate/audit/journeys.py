@@ -69,7 +69,7 @@ class Ticket:
 
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
     """Runs once. ``place``: a folder that holds the table, its ledger, a prior; it is left as it was found."""
-    retained = {p.name for p in place.iterdir()}
+    before = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
     notes: list[str] = []
     if source is not None:
@@ -77,7 +77,7 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Obse
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        warnings.catch_warnings(record=True) as reported,
+        warnings.catch_warnings(record=True) as warned,
     ):
         warnings.simplefilter("always")
         code, message = _run(table, source, ticket, place, notes)
@@ -87,13 +87,13 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Obse
         "notes": "\n".join(notes),
         "standard output": out.getvalue(),
         "standard error": err.getvalue(),
-        "warnings": "\n".join(sorted(str(w.message) for w in reported)),
+        "warnings": "\n".join(sorted(str(w.message) for w in warned)),
     }
     numbers: dict[str, float] = {}
-    _look(place, retained, numbers, texts)
+    _look(place, before, numbers, texts)
     answers = _tables_and_answers(ticket, place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
-        if path.name not in retained and not path.name.startswith("ledger."):
+        if path.name not in before and not path.name.startswith("ledger."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     return Observation(
         numbers=numbers, texts={n: t.replace(str(place), "PLACE") for n, t in texts.items()}, answers=answers
@@ -145,12 +145,12 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
     return 0, "done"
 
 
-def _look(place: Path, retained: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
+def _look(place: Path, before: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
     """Names and sizes of files, what their JSON says and their arrays hold."""
-    results = [p for p in sorted(place.rglob("*")) if p.is_file() and p.name not in PRIVATE]
-    results = [p for p in results if p.relative_to(place).parts[0] not in retained and not p.name.startswith("ledger.")]
-    texts["files"] = "\n".join(str(p.relative_to(place)) for p in results)
-    for path in results:
+    paths = [p for p in sorted(place.rglob("*")) if p.is_file() and p.name not in PRIVATE]
+    paths = [p for p in paths if p.relative_to(place).parts[0] not in before and not p.name.startswith("ledger.")]
+    texts["files"] = "\n".join(str(p.relative_to(place)) for p in paths)
+    for path in paths:
         name = str(path.relative_to(place))
         if path.name not in TIMED:
             numbers[f"size of {name}"] = float(path.stat().st_size)

@@ -41,9 +41,9 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             tables = [(m.bins, v, m.sigma) for m, v in zip(release.question.marginals, release.values, strict=True)]
             return sum(_table(*t, one, other) for t in tables)
         case ExternalRelease():
-            reported = zip(release.cliques, release.values, release.sigmas, strict=True)
+            measured = zip(release.cliques, release.values, release.sigmas, strict=True)
             bins = release.question.bins
-            return sum(_table(tuple(bins[c] for c in clique), v, s, one, other) for clique, v, s in reported)
+            return sum(_table(tuple(bins[c] for c in clique), v, s, one, other) for clique, v, s in measured)
         case EmbeddingRelease():
             means = [release.question.features.of(t).sum(0) for t in (one, other)]
             return _normal(release.values, means[0], means[1], release.question.sigma)
@@ -98,8 +98,8 @@ def counted(bins: tuple[Bins, ...], rows: Positions) -> np.ndarray:
 
 def _encoded(release: SlicesRelease, rows: Positions) -> np.ndarray:
     """Rows as the question's vectors, (n, d); seen through its directions where these are told."""
-    result = np.hstack([looked_up(b, rows[b.bins.column]) for b in release.question.encoding.blocks])
-    return result if release.directions is None else result @ release.directions
+    coordinates = np.hstack([looked_up(b, rows[b.bins.column]) for b in release.question.encoding.blocks])
+    return coordinates if release.directions is None else coordinates @ release.directions
 
 
 def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
@@ -120,13 +120,13 @@ def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
 def _path(release: FunctionalRelease, one: Positions, other: Positions) -> float:
     asked, kernel, more = release.question, release.question.kernel, {"gradients": release.question.gradients}
     points, unique = np.unique(asked.points, axis=0, return_index=True)
-    reported = release.values[unique].reshape(len(points), -1)
+    values = release.values[unique].reshape(len(points), -1)
     if isinstance(kernel, GaussianKernel):
-        reported = reported * np.array([1.0] + [kernel.unit] * (reported.shape[1] - 1))
+        values = values * np.array([1.0] + [kernel.unit] * (values.shape[1] - 1))
     means = [kernel.seen(kernel.coded(t), points, **more).sum(0) for t in (one, other)]
-    covariance = asked.sigma**2 * (kernel.gram(points, points, **more) + asked.nugget * np.eye(reported.size))
+    covariance = asked.sigma**2 * (kernel.gram(points, points, **more) + asked.nugget * np.eye(values.size))
     weights = np.linalg.solve(covariance, means[0] - means[1])
-    return float(weights @ (reported.ravel() - (means[0] + means[1]) / 2))
+    return float(weights @ (values.ravel() - (means[0] + means[1]) / 2))
 
 
 def _step(release: StepRelease, one: Positions, other: Positions) -> float:
@@ -139,8 +139,8 @@ def _step(release: StepRelease, one: Positions, other: Positions) -> float:
 
     def summed(rows: Positions) -> np.ndarray:
         at = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
-        reported = taken.of(at, np.zeros((gradients.CHUNK, plan.latent)))
-        return gradients.on_lattice(reported, plan).sum(0) * plan.lattice
+        taken_gradients = taken.of(at, np.zeros((gradients.CHUNK, plan.latent)))
+        return gradients.on_lattice(taken_gradients, plan).sum(0) * plan.lattice
 
     company = summed(other)
     shifted = summed(one) - company

@@ -83,17 +83,17 @@ def outputs(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
 
 def observed(transcript: Transcript, pair: Pair) -> Seen:
     """Numbers by name: the row count where it is told, log likelihood ratios, and short releases value by value."""
-    result: Seen = {"rows": float(transcript.setting.public_rows or 0)}
+    numbers: Seen = {"rows": float(transcript.setting.public_rows or 0)}
     whole = 0.0
     for i, release in enumerate(transcript.answers):
         speaks = ratio(release, pair.one, pair.other)
         whole += speaks
-        result[f"likelihood of answer {i}"] = speaks
+        numbers[f"likelihood of answer {i}"] = speaks
         values = _values(release)
-        result[f"size of answer {i}"] = float(len(values))
+        numbers[f"size of answer {i}"] = float(len(values))
         if len(values) <= MOST_VALUES:
-            result |= {f"answer {i}, value {j} of {len(values)}": float(v) for j, v in enumerate(values)}
-    return {"likelihood of all answers": whole, **result}
+            numbers |= {f"answer {i}, value {j} of {len(values)}": float(v) for j, v in enumerate(values)}
+    return {"likelihood of all answers": whole, **numbers}
 
 
 def _values(release: Any) -> np.ndarray:
@@ -120,20 +120,20 @@ def drawn(transcript: Transcript, pair: Pair, parts: RunParts) -> Seen:
 def looked_at(texts: Mapping[str, np.ndarray], pair: Pair) -> Seen:
     """Counts of every value, of the odd unit's pairs of values and of its whole row, the row count, and extremes."""
     size = len(next(iter(texts.values())))
-    result: Seen = {"rows": float(size)}
+    counts: Seen = {"rows": float(size)}
     odd = {}
     for name, column in pair.schema.measured().items():
         values = _texts(column)
         odd[name] = texts[name] == values[ODD[name]]
         for value in values:
-            result[f"{name} {value}"] = float(np.count_nonzero(texts[name] == value))
-        result[f"kinds of {name}"] = float(len(set(texts[name].tolist())))
+            counts[f"{name} {value}"] = float(np.count_nonzero(texts[name] == value))
+        counts[f"kinds of {name}"] = float(len(set(texts[name].tolist())))
     names = list(odd)
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
-            result[f"odd {a} and {b}"] = float(np.count_nonzero(odd[a] & odd[b]))
-    result["odd rows"] = float(np.count_nonzero(np.logical_and.reduce(list(odd.values()))))
-    return result
+            counts[f"odd {a} and {b}"] = float(np.count_nonzero(odd[a] & odd[b]))
+    counts["odd rows"] = float(np.count_nonzero(np.logical_and.reduce(list(odd.values()))))
+    return counts
 
 
 def _texts(column: Any) -> list[str]:
@@ -145,11 +145,11 @@ def _texts(column: Any) -> list[str]:
 
 def gathered(draw: Callable[[Positions], Seen], rows: Positions, count: int, tick: Callable[[], None]) -> list[Seen]:
     """``count`` draws on one table."""
-    results = []
+    draws = []
     for _ in range(count):
-        results.append(draw(rows))
+        draws.append(draw(rows))
         tick()
-    return results
+    return draws
 
 
 def matrix(one: Sequence[Seen], other: Sequence[Seen], *, most: int = 150) -> tuple[np.ndarray, np.ndarray, list[str]]:

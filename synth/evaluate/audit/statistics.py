@@ -117,8 +117,8 @@ def best_cut(one: np.ndarray, other: np.ndarray, *, failure: float, delta: float
     alarms = len(other) - np.searchsorted(np.sort(other), cuts, side="left")
     p = at_least(hits, len(one), failure=failure / 2)
     q = at_most(alarms, len(other), failure=failure / 2)
-    results = [Rates(p=float(a), q=float(b)) for a, b in zip(p, q, strict=True)]
-    bound = np.array([r.mu if delta is None else r.epsilon(delta) for r in results])
+    rates = [Rates(p=float(a), q=float(b)) for a, b in zip(p, q, strict=True)]
+    bound = np.array([r.mu if delta is None else r.epsilon(delta) for r in rates])
     if bound.max() <= 0:  # nothing is seen: cut in the middle
         return float(np.median(np.concatenate([one, other]))), 0.0
     return float(cuts[int(bound.argmax())]), float(bound.max())
@@ -261,10 +261,10 @@ class Claim:
         """The least epsilon that is claimed at ``DELTA``."""
         return min(e for d, e in self.pairs if d <= DELTA)
 
-    def denies(self, result: Rates) -> bool:
+    def denies(self, rates: Rates) -> bool:
         """Whether these rates cannot be if the claim is true."""
-        gaussian = self.mu is not None and result.mu > self.mu
-        return gaussian or any(result.epsilon(d) > e for d, e in self.pairs)
+        gaussian = self.mu is not None and rates.mu > self.mu
+        return gaussian or any(rates.epsilon(d) > e for d, e in self.pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +308,7 @@ def examine(
     size = min(len(one), len(other))
     taught, chosen = size // 4, size // 2
     pilot = [seen[taught:chosen] for seen in (one, other)]
-    held = [seen[chosen:size] for seen in (one, other)]
+    held_out = [seen[chosen:size] for seen in (one, other)]
     failure = (1 - confidence) / 2  # for each of two cuts
     best: tuple[str, Score] = ("nothing moves", lambda seen: np.zeros(len(seen)))
     most = 0.0  # the largest bound on mu of the pilot, whose cuts for mu and for epsilon are taken
@@ -319,7 +319,7 @@ def examine(
             best, most = candidate, bound
     name, score = best
     cuts = [best_cut(*map(score, pilot), failure=PILOT, delta=d)[0] for d in (None, DELTA)]
-    scores = [score(seen) for seen in held]
+    scores = [score(seen) for seen in held_out]
     seen = [rates(scores[0], scores[1], cut, failure=failure) for cut in cuts]
     return Finding(
         violated=any(claim.denies(r) for r in seen),
@@ -373,9 +373,11 @@ def moments(one: np.ndarray, other: np.ndarray, *, failure: float) -> AnswerMome
     """
     size = min(len(one), len(other))
     one, other = one[:size], other[:size]
-    mu, result = _shift(one, other, failure)
+    mu, estimate = _shift(one, other, failure)
     noise, drawn = _noise(one, other, failure)
-    return AnswerMoments(mu=mu, mu_estimate=result, noise=noise, noise_estimate=drawn, numbers=one.shape[1], draws=size)
+    return AnswerMoments(
+        mu=mu, mu_estimate=estimate, noise=noise, noise_estimate=drawn, numbers=one.shape[1], draws=size
+    )
 
 
 def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:
@@ -392,8 +394,8 @@ def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, f
         return 0.0, 0.0
     a, b = (held[taught:] @ (way / length) for held in (one, other))
     spread = float(np.sqrt((max(a.var(ddof=1), 1.0) + max(b.var(ddof=1), 1.0)) / len(a)))
-    result = float(a.mean() - b.mean())
-    return max(result - float(stats.t.isf(failure, len(a) - 1)) * spread, 0.0), result
+    estimate = float(a.mean() - b.mean())
+    return max(estimate - float(stats.t.isf(failure, len(a) - 1)) * spread, 0.0), estimate
 
 
 def _noise(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:

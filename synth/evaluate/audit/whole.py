@@ -168,18 +168,18 @@ def audit_whole(
     tickets = [Ticket(schema=c.schema, method=method, **run) for c in listed]
     claims = [_claim(t, link, c) for t, c in zip(tickets, listed, strict=True)]
     _check_draws(draws, failure, claims)
-    results: list[Sight] = []
+    sights: list[Sight] = []
     for canary, ticket, claim in zip(listed, tickets, claims, strict=True):
         one, other = (_drawn(side, canary, ticket, draws) for side in canary.tables(link))
         a, b, names = numbered(one, other)
         finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
         about, known = (canary.name, canary.shows, canary.kind), _moments(one, other, failure)
-        results.append(Sight(*about, finding=finding, moments=known))
-        progress(len(results) / len(listed))
-        if first and results[-1].violated:
+        sights.append(Sight(*about, finding=finding, moments=known))
+        progress(len(sights) / len(listed))
+        if first and sights[-1].violated:
             break
     guesses = None
-    if planted and not (first and results[-1].violated):
+    if planted and not (first and sights[-1].violated):
         related = any(c.tree for c in listed)
         guesses = planting.one_run(method, canaries=planted, confidence=1 - failure, related=related, **run)
     return WholeAudit(
@@ -189,7 +189,7 @@ def audit_whole(
         relation=str(link),
         draws=draws,
         confidence=confidence,
-        sights=tuple(results),
+        sights=tuple(sights),
         seconds=time.perf_counter() - started,
         planted=guesses,
     )
@@ -232,15 +232,14 @@ def _claim(ticket: Ticket, link: Relation, canary: Canary) -> Claim:
 def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
     """Errors: UsageError where nothing that these draws could show would contradict a claim."""
     for size in (draws, *range(draws + 1, 100_000)):
-        held, bound = size - size // 2, failure / 4  # as examine and rates share them
-        most = Rates(p=float(at_least(held, held, failure=bound)), q=float(at_most(0, held, failure=bound)))
+        held_out, bound = size - size // 2, failure / 4  # as examine and rates share them
+        most = Rates(p=float(at_least(held_out, held_out, failure=bound)), q=float(at_most(0, held_out, failure=bound)))
         if all(c.denies(most) for c in claims):
             break
     if size > draws:
         raise UsageError(
-            f"`draws={draws}`: too few to contradict such an epsilon whatever happens; {size} at "
-            f"least, or a "
-            "smaller epsilon"
+            f"`draws={draws}`: too few to contradict such an epsilon whatever happens; {size} at least, or a smaller "
+            "epsilon"
         )
 
 
@@ -254,11 +253,11 @@ def _drawn(table: Any, canary: Canary, ticket: Ticket, draws: int) -> list[Obser
 
 def _moments(one: Sequence[Observation], other: Sequence[Observation], failure: float) -> AnswerMoments | None:
     """Of the first counts, where every run told them."""
-    reported = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
-    sizes = {len(a) for side in reported for a in side}
-    if len(sizes) != 1 or min(len(side) for side in reported) < 8:
+    answers = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
+    sizes = {len(a) for side in answers for a in side}
+    if len(sizes) != 1 or min(len(side) for side in answers) < 8:
         return None
-    return moments(np.stack(reported[0]), np.stack(reported[1]), failure=failure)
+    return moments(np.stack(answers[0]), np.stack(answers[1]), failure=failure)
 
 
 def numbered(one: Sequence[Observation], other: Sequence[Observation]) -> tuple[np.ndarray, np.ndarray, list[str]]:

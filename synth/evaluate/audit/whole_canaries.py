@@ -200,7 +200,8 @@ def standard(max_rows: int = 1) -> list[Canary]:
 
     persons = [([(s, "d", "yes") for s in spelled] * twice, spelled) for spelled in SPELLINGS.values()]
     capitals = (capital([i // 3 for i in range(12)], 0), capital([7] * 20 * most, 6), capital([8] * 20 * most, 4))
-    header, crowd = ("PERSON", PERSON, "amount"), _crowd(max(1280 // most, 20), twice)
+    amount, crowd = {"amount": COLUMNS["amount"]}, _crowd(max(1280 // most, 20), twice)
+    file: dict[str, Any] = {"kind": "parquet", "header": ("PERSON", PERSON, "amount"), "refused": True}
     return [
         _one("a row more", COLUMNS, *row),
         # every row between the old place and the new one is unlike the next
@@ -217,15 +218,7 @@ def standard(max_rows: int = 1) -> list[Canary]:
             for name, (odd, spelled) in zip(SPELLINGS, persons, strict=True)
         ),
         # a table that every reader refuses: PERSON says of each row another person
-        _one(
-            "two columns that differ in capitals",
-            {"amount": COLUMNS["amount"]},
-            *capitals,
-            most=most,
-            kind="parquet",
-            header=header,
-            refused=True,
-        ),
+        _one("two columns that differ in capitals", amount, *capitals, most=most, **file),
         # the private table stands in an earlier release, which is the prior, and which nothing takes therefore
         _one("the table in an earlier release", COLUMNS, *row, prior=True, refused=True),
         *_of_cells(amounts, ordinary),
@@ -235,7 +228,10 @@ def standard(max_rows: int = 1) -> list[Canary]:
 def _of_cells(amounts: Rows, ordinary: Rows) -> list[Canary]:
     """Cells that a reader, a type or a spreadsheet may stumble over, each with ordinary cells in their place."""
     moment = pd.Timestamp("2020-01-02")
-    decimals = {**TWO, "kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}}
+    prices = {**TWO, "kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}}
+    decimals = [[(Decimal(d), "no")] * n for d, n in (("1.10", 100), ("7.125", 1), ("9.50", 1))]
+    earliest = [(moment, "no")] * 12, [(pd.Timestamp.min, "no")], [(pd.Timestamp("2020-01-05"), "no")]
+    endless = [(str(moment), "no")] * 12, [("-infinity", "no")], [("2020-01-05", "no")]
     days, dated = {"day": DAY, "flag": COLUMNS["flag"]}, {**COLUMNS, "day": DAY}
     reads = [("=CANARY", "CANARY 1e999", "", "-infinity")], [("c", "4", "no", "2020-01-05")]
     sheet = [("a", 0, "no", moment.to_pydatetime()), ("b", 1, "no", moment.to_pydatetime())] * 6
@@ -243,30 +239,9 @@ def _of_cells(amounts: Rows, ordinary: Rows) -> list[Canary]:
     return [
         _one("cells that cannot be read", dated, [(*r, "2020-01-02") for r in amounts], *reads),
         _one("a text of a million characters", TWO, ordinary, [("x" * LONG, "no")], [("c", "no")]),
-        _one(
-            "a longer decimal, in a frame",
-            decimals,
-            [(Decimal("1.10"), "no")] * 100,
-            [(Decimal("7.125"), "no")],
-            [(Decimal("9.50"), "no")],
-            kind="frame",
-        ),
-        _one(
-            "the earliest of all dates, in Parquet",
-            days,
-            [(moment, "no")] * 12,
-            [(pd.Timestamp.min, "no")],
-            [(pd.Timestamp("2020-01-05"), "no")],
-            kind="parquet",
-        ),
-        _one(
-            "a date without an end, in a database",
-            days,
-            [(str(moment), "no")] * 12,
-            [("-infinity", "no")],
-            [("2020-01-05", "no")],
-            kind="duckdb",
-        ),
+        _one("a longer decimal, in a frame", prices, *decimals, kind="frame"),
+        _one("the earliest of all dates, in Parquet", days, *earliest, kind="parquet"),
+        _one("a date without an end, in a database", days, *endless, kind="duckdb"),
         # a formula without a stored result, half a character in a text, a clock among dates
         _one("a formula and a clock, in a workbook", dated, sheet, *clock, kind="xlsx"),
     ]

@@ -292,16 +292,16 @@ def means(
         scores = np.stack([np.where(there, numbers, 0.0), there], axis=1) * rows.survey[:, None]
         errors = Errors.of(rows, scores, related=related)
         ends = term.ends(schema)
-        result = _ratio(rows, scores, errors.all, ends, z=z)
-        parts = errors.parts(np.array([1.0, -result.middle]) / result.size)
+        mean = _ratio(rows, scores, errors.all, ends, z=z)
+        parts = errors.parts(np.array([1.0, -mean.middle]) / mean.size)
         out.append(
             Interval(
                 name=name,
-                estimate=result.middle,
-                low=result.low,
-                high=result.high,
+                estimate=mean.middle,
+                low=mean.low,
+                high=mean.high,
                 parts=parts,
-                bounded=result.low > ends[0] or result.high < ends[1],
+                bounded=mean.low > ends[0] or mean.high < ends[1],
             )
         )
     return out
@@ -488,14 +488,14 @@ def estimates(
     if not isinstance(model, Product):
         raise UsageError(f"estimates: are for releases of mixture, and this one is of {stored.method}")
     drawn = model.sample(ROWS, rng=np.random.default_rng(0))
-    reported, known = [], {}
+    answers, known = [], {}
     for one in asked:
         if one.columns not in known:
             known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
-        result = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
-        reported += [{"ask": one.words, **_plain(i)} for i in result]
-    return reported
+        intervals = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
+        answers += [{"ask": one.words, **_plain(i)} for i in intervals]
+    return answers
 
 
 def _rows(
@@ -532,5 +532,5 @@ def _answered(one: EstimateQuestion, rows: WeightedRows, schema: Schema, *, z: f
 def _plain(one: Interval) -> dict[str, Any]:
     rests = one.parts["unmeasured"] ** 2 > one.parts["noise"] ** 2 + one.parts["sampling"] ** 2
     warned = {MODEL: rests, EMPTY: not one.bounded, LOOSE: not one.identified}
-    reported = {"name": one.name, "estimate": one.estimate, "low": one.low, "high": one.high, **one.parts}
-    return reported | {"warnings": [words for words, here in warned.items() if here]}
+    plain = {"name": one.name, "estimate": one.estimate, "low": one.low, "high": one.high, **one.parts}
+    return plain | {"warnings": [words for words, here in warned.items() if here]}

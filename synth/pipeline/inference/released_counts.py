@@ -111,9 +111,9 @@ def averaged(releases: Sequence[Any], columns: Sequence[str], *, every: bool = F
         bins = tuple(marginal.bins[i] for i in at)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
         same.setdefault(key, []).append(NoisyBins(bins=bins, counts=counts, variance=variance))
-    results = []
+    averages = []
     for tables in same.values():
         precision = np.array([1 / t.variance for t in tables])
         means = np.tensordot(precision, np.stack([t.counts for t in tables]), axes=1) / precision.sum()
-        results.append(NoisyBins(bins=tables[0].bins, counts=means, variance=float(1 / precision.sum())))
-    return results
+        averages.append(NoisyBins(bins=tables[0].bins, counts=means, variance=float(1 / precision.sum())))
+    return averages

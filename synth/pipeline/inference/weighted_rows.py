@@ -63,30 +63,30 @@ class WeightedRows:
         start = np.where(np.arange(size) < ROWS, total / ROWS, 0.0)
         free = LOOSE * np.where(np.arange(size) < ROWS + SUPPORT, 1.0, RARE)
         noise = np.concatenate([np.full(t.counts.size, t.variance**0.5) for t in counted])
-        reported = sparse.hstack([_cells(t.bins, positions, size) for t in counted]).tocsr() @ sparse.diags(1 / noise)
-        gram = (reported.T @ sparse.diags(free) @ reported).toarray()
+        scaled = sparse.hstack([_cells(t.bins, positions, size) for t in counted]).tocsr() @ sparse.diags(1 / noise)
+        gram = (scaled.T @ sparse.diags(free) @ scaled).toarray()
         factor = linalg.cho_factor(gram + np.eye(len(noise)), overwrite_a=True)
 
         def solve(x: np.ndarray) -> np.ndarray:
             return np.asarray(linalg.cho_solve(factor, x))
 
-        gap = np.concatenate([t.counts.reshape(-1) for t in counted]) / noise - reported.T @ start
-        weights = start + free * (reported @ solve(gap))
+        gap = np.concatenate([t.counts.reshape(-1) for t in counted]) / noise - scaled.T @ start
+        weights = start + free * (scaled @ solve(gap))
         return cls(
             positions=positions,
             start=start,
             weights=weights,
             survey=np.ones(size),
-            _counted=reported,
+            _counted=scaled,
             _free=free,
             _solve=solve,
         )
 
     def surveyed(self, survey: np.ndarray) -> "WeightedRows":
         """The same where rows count by survey weights (N,), missing ones not at all; their unit does not matter."""
-        result = np.where(np.isfinite(survey), survey, 0.0)
-        mean = float(self.start @ result) / max(float(self.start.sum()), 1.0)
-        return replace(self, survey=result / mean if mean > 0 else result)
+        weights = np.where(np.isfinite(survey), survey, 0.0)
+        mean = float(self.start @ weights) / max(float(self.start.sum()), 1.0)
+        return replace(self, survey=weights / mean if mean > 0 else weights)
 
     def by_counts(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How much each standardised noise moves the weighted sums of ``scores`` (N, k): (cells, k); and what of the

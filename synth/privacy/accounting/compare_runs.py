@@ -101,8 +101,8 @@ def rdp(rho: float, delta: float, alone: Sequence[float] = ()) -> float:
     """
     a = ORDERS
     whole = rho * a + sum(randomised_response(e, a) for e in alone)
-    result = whole + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
-    return float(max(0.0, result.min()))
+    epsilons = whole + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
+    return float(max(0.0, epsilons.min()))
 
 
 def compose(runs: Sequence[ComparedRun], *, at: float = AT) -> Composite:
@@ -182,13 +182,13 @@ def ledger_composition(lines: Sequence[Entry], dataset: str, *, at: float = AT) 
     Privacy: public only: the ledger's lines.
     """
     spends = [e for e in lines if e.kind == "spend" and e.dataset == dataset]
-    reported = [0.0 if e.delta == 0 else e.question.get("mu") for e in spends]
+    mus = [0.0 if e.delta == 0 else e.question.get("mu") for e in spends]
     reason = None if spends else "no run is charged"
     if len({(e.relation, e.unit) for e in spends}) > 1:
         reason = "relations or units differ, so the guarantees do not add up to one"
-    elif any(not isinstance(mu, int | float) for mu in reported):
+    elif any(not isinstance(mu, int | float) for mu in mus):
         reason = "a run does not tell its noise, so only the plain sum is known"
-    pairs = zip(spends, reported, strict=True)
+    pairs = zip(spends, mus, strict=True)
     runs = [] if reason else [ComparedRun(epsilon=e.epsilon, delta=e.delta, mu=mu or 0.0) for e, mu in pairs]
     steps = [{**asdict(compose(runs[:k], at=at)), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
     return {"dataset": dataset, "calculi": list(CALCULI), "reason": reason, "steps": steps}

@@ -47,14 +47,14 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
     >>> two == epsilon_of([SlicesDpEvent(num_slices=9, **half)], 1e-5)
     True
     """
-    held = list(events)
-    name, slices = _chosen(held)
+    listed = list(events)
+    name, slices = _chosen(listed)
     if name == ACCOUNTANT:
-        return derived_epsilon(total_mu(held), delta)
+        return derived_epsilon(total_mu(listed), delta)
     if name == RENYI:
-        return _by_renyi(held, delta)
-    elsewhere, net = total_mu(e for e in held if isinstance(e, GaussianDpEvent)), delta * (1 - DELTA_SLACK)
-    others: list[Any] = [e for e in held if not isinstance(e, GaussianDpEvent)]
+        return _by_renyi(listed, delta)
+    elsewhere, net = total_mu(e for e in listed if isinstance(e, GaussianDpEvent)), delta * (1 - DELTA_SLACK)
+    others: list[Any] = [e for e in listed if not isinstance(e, GaussianDpEvent)]
     if name == INTEGRATED:
         assert slices is not None
         split = {"rows_split_across_groups": slices.rows_split_across_groups, "rate": slices.rate, "swap": slices.swap}

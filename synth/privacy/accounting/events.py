@@ -27,6 +27,7 @@ OF_A_KIND = {"dim": 0, "num_slices": 0, "directions": "", "rate": 1.0, "spread":
 UNCOMPOSED = "slices and samples are not composed with a choice or another library's answer; use separate runs"
 ROUNDED = 2.0**-100  # total variation of a draw by rounded_gaussian.py
 STORED_AS = {"rows_split_across_groups": "spread"}  # names that were found after cards had been written
+KINDS: dict[str, type["Event"]] = {}  # by their kind, as which they are stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,11 @@ class Event:
     count: int = 1
     failure_delta: float = 0.0
     pitch: float = 1.0
+
+    def __init_subclass__(cls) -> None:
+        """What has a kind of its own is read again by it."""
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
         if not (self.sensitivity > 0 and self.sigma > 0 and self.count >= 1 and self.pitch > 0):
@@ -89,8 +95,8 @@ class Event:
 
     def plain(self) -> dict[str, Any]:
         """The event as JSON data; what has its usual value is left out, the count alone stands always."""
-        reported = {STORED_AS.get(f.name, f.name): (getattr(self, f.name), f.default) for f in fields(self)}
-        plain = {key: value for key, (value, usual) in reported.items() if value != usual or key == "count"}
+        values = {STORED_AS.get(f.name, f.name): (getattr(self, f.name), f.default) for f in fields(self)}
+        plain = {key: value for key, (value, usual) in values.items() if value != usual or key == "count"}
         kind = {} if self.kind == GAUSSIAN else {"kind": self.kind}  # it stands between what all have and its own
         return {k: plain.pop(k) for k in list(plain) if k not in OF_A_KIND} | kind | plain
 
@@ -311,20 +317,6 @@ class PoissonSampledReplacedDpEvent(PoissonSampledDpEvent):
 def _check_rate(rate: float) -> None:
     if not 0 < rate <= 1:
         raise ValueError(f"an event needs a rate in (0, 1], got {rate}")
-
-
-CLASSES = (
-    GaussianDpEvent,
-    BoundedRangeDpEvent,
-    SlicesDpEvent,
-    ZCDpEvent,
-    ExponentialMechanismDpEvent,
-    PureDpEvent,
-    LaplaceDpEvent,
-    PoissonSampledDpEvent,
-    PoissonSampledReplacedDpEvent,
-)
-KINDS: dict[str, type[Event]] = {one.kind: one for one in CLASSES}
 
 
 def event(plain: Mapping[str, Any]) -> Event:

@@ -92,5 +92,5 @@ def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.nd
         size = np.abs(epsilon)
         first = special.log_ndtr(mu / 2 - size / mu)
         ratio = size + special.log_ndtr(-mu / 2 - size / mu) - first
-        result = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
-    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * result, result)
+        delta = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
+    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * delta, delta)

@@ -81,16 +81,16 @@ class Guarantee:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data, in a card's words."""
-        reported = asdict(self)
-        return reported | {"max_rows_of_a_unit": reported.pop("max_rows"), "public_columns": list(self.public_columns)}
+        facts = asdict(self)
+        return facts | {"max_rows_of_a_unit": facts.pop("max_rows"), "public_columns": list(self.public_columns)}
 
 
 def sums(guarantees: Iterable[Guarantee]) -> list[Guarantee]:
     """A sum of each kind, side by side, in the order in which the kinds first stand. Privacy: public only."""
-    result: dict[tuple[str, str], Guarantee] = {}
+    by_kind: dict[tuple[str, str], Guarantee] = {}
     for one in guarantees:
-        result[one.kind] = result[one.kind] + one if one.kind in result else one
-    return list(result.values())
+        by_kind[one.kind] = by_kind[one.kind] + one if one.kind in by_kind else one
+    return list(by_kind.values())
 
 
 def exact(figures: Sequence[float]) -> float:

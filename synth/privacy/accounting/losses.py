@@ -83,8 +83,8 @@ def _composed(
         whole = pld.from_gaussian_mechanism(1 / mu_elsewhere, value_discretization_interval=interval)
     for one, times in parts:
         whole = whole.compose(one if times == 1 else one.self_compose(times))
-    result = float(whole.get_epsilon_for_delta(delta))
-    return result if isfinite(result) else inf
+    epsilon = float(whole.get_epsilon_for_delta(delta))
+    return epsilon if isfinite(epsilon) else inf
 
 
 def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDistribution:
@@ -137,8 +137,8 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
         low, high, step = max(low / step, LEAST_NOISE), low, step * step
 
     def off(point: float) -> float:
-        result = reached(exp(point))
-        return log(result / goal) if isfinite(result) else 10.0
+        there = reached(exp(point))
+        return log(there / goal) if isfinite(there) else 10.0
 
     sigma = exp(optimize.brentq(off, log(low), log(high), xtol=close))
     while reached(sigma) > goal:

@@ -186,10 +186,10 @@ def profile(
     Privacy: public only.
     """
     r, weight = shift.nodes
-    result = np.empty(len(grid))
+    deltas = np.empty(len(grid))
     for i, epsilon in enumerate(grid):
-        result[i] = weight @ _sampled(epsilon, ratio * r, rate=rate, swap=swap, removed=removed)
-    return np.minimum(result * (1 + ROUNDED) + 2 * TAIL, 1.0)
+        deltas[i] = weight @ _sampled(epsilon, ratio * r, rate=rate, swap=swap, removed=removed)
+    return np.minimum(deltas * (1 + ROUNDED) + 2 * TAIL, 1.0)
 
 
 def epsilon_at(delta_: float, shift: Shift, *, ratio: float, **composed: Any) -> float:

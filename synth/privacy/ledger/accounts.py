@@ -113,7 +113,7 @@ def derive(
 
     Errors: InputError for altered lines; LookupError where what was before cannot be trusted.
     """
-    result: dict[str, Account] = {}
+    accounts: dict[str, Account] = {}
     forms: dict[str, str] = {}
     for line in db.execute(LINES, (since,)):
         spelling = line["dataset"]
@@ -122,13 +122,13 @@ def derive(
         if spelling not in forms:
             forms[spelling] = names.canonical(spelling)
         form = forms[spelling]
-        if form not in result:
+        if form not in accounts:
             begun = Account(name=form) if before is None else before(form)
             if begun is None:
                 raise LookupError
-            result[form] = begun
-        result[form].take(line)
-    return result
+            accounts[form] = begun
+        accounts[form].take(line)
+    return accounts
 
 
 def follow(db: Connection) -> None:
@@ -176,8 +176,8 @@ def problem(db: Connection) -> str | None:
         return "the last lines were removed: the accounts tell of more"
     rows = db.execute("SELECT * FROM account").fetchall()
     ours = db.secret is not None and any(str(row["seal"]).startswith(SEALED) for row in rows)  # else none is used
-    retained = {row["name"]: _row(db, row) for row in rows}
-    if not _complete(db) or (ours and end == (checkpoint.last(db) or (0, "")) and retained != derive(db)):
+    stored = {row["name"]: _row(db, row) for row in rows}
+    if not _complete(db) or (ours and end == (checkpoint.last(db) or (0, "")) and stored != derive(db)):
         return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
     return db.account_problem()
 
@@ -185,16 +185,16 @@ def problem(db: Connection) -> str | None:
 def of(db: Connection, dataset: str) -> Account:
     """The dataset's account, an empty one where it has no line. Errors: InputError for altered lines."""
     form = names.canonical(dataset)
-    if _current(db) and (retained := _stored(db, form)) is not None:
-        return retained
+    if _current(db) and (account := _stored(db, form)) is not None:
+        return account
     return derive(db).get(form, Account(name=form))
 
 
 def every(db: Connection) -> list[Account]:
     """All accounts, by name. Errors: InputError for altered lines."""
-    retained = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
-    sound = [account for account in retained if account is not None]
-    return sorted(sound if len(sound) == len(retained) else derive(db).values(), key=lambda a: a.name)
+    stored = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
+    sound = [account for account in stored if account is not None]
+    return sorted(sound if len(sound) == len(stored) else derive(db).values(), key=lambda a: a.name)
 
 
 def spellings(db: Connection) -> list[str]:
@@ -214,8 +214,8 @@ def _current(db: Connection) -> bool:
 
 def _complete(db: Connection) -> bool:
     """Whether no account was removed or put in."""
-    reported = db.execute("SELECT accounts FROM account_end").fetchone()[0]
-    return bool(reported == db.execute("SELECT count(*) FROM account").fetchone()[0])
+    count = db.execute("SELECT accounts FROM account_end").fetchone()[0]
+    return bool(count == db.execute("SELECT count(*) FROM account").fetchone()[0])
 
 
 def _stored(db: Connection, form: str, *, end: int = 1 << 62) -> Account | None:
@@ -231,22 +231,22 @@ def _row(db: Connection, row: Any, *, end: int = 1 << 62) -> Account | None:
     """An account as it was kept; None where its seal is broken, or where its dataset has a later line."""
     try:
         plain = {name: row[name] for name in COLUMNS}
-        reported = tuple(json.loads(plain["spellings"]))
+        spellings = tuple(json.loads(plain["spellings"]))
         if (
             not hmac.compare_digest(str(row["seal"]).encode(), _seal(db, plain).encode())
-            or _latest(db, reported, end) != plain["last"]
+            or _latest(db, spellings, end) != plain["last"]
         ):
             return None
         figures = {what: Decimal(plain[what]) for what in ("epsilon", "delta")}
-        return Account(**{**plain, **figures, "spellings": reported})
+        return Account(**{**plain, **figures, "spellings": spellings})
     except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, sqlite3.InterfaceError):
         return None
 
 
 def _latest(db: Connection, spelt: tuple[str, ...], end: int) -> int:
     sql = "SELECT max(number) FROM ledger WHERE dataset = ? AND number <= ?"
-    result = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
-    return max((number for number in result if number is not None), default=0)
+    numbers = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
+    return max((number for number in numbers if number is not None), default=0)
 
 
 SEALED = "key:"  # how a seal begins; older ones, which anybody could make, are not used

@@ -118,8 +118,8 @@ def check(db: Connection, store: Store) -> None:
 
 def last(db: Connection) -> tuple[int, str] | None:
     """Number and hash of the last line."""
-    result = db.execute(LAST).fetchone()
-    return (int(result["number"]), str(result["hash"])) if result else None
+    line = db.execute(LAST).fetchone()
+    return (int(line["number"]), str(line["hash"])) if line else None
 
 
 @contextlib.contextmanager

@@ -114,7 +114,7 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
     **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present ledger and mark say.
     """
     store, source = at(place), File(backup)
-    lines = _checked(source)
+    lines = _lines(source, "backup", remedy="use another copy", marked=False)
     if not isinstance(store, File):
         store.create()
     elif sqlite.moved(store.path):
@@ -150,25 +150,26 @@ def _mark(store: Store) -> tuple[Mark, bool]:
 
 def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Spent]:
     """By dataset the larger epsilon and the larger delta of two accounts."""
-    result = dict(one)
+    larger_of_both = dict(one)
     for name, b in other.items():
-        a = result.get(name, b)
-        result[name] = Spent(
+        a = larger_of_both.get(name, b)
+        larger_of_both[name] = Spent(
             epsilon=max(a.epsilon, b.epsilon), delta=max(a.delta, b.delta), relation=a.relation, unit=a.unit
         )
-    return result
+    return larger_of_both
 
 
-def _checked(backup: File) -> int:
-    if not backup.path.is_file():
-        raise InputError(f"backup {backup.shown}: no such file; name a copy of the ledger")
-    with backup.connection() as db:
-        if not sqlite.is_ledger(db, backup.path):
-            raise InputError(f"backup {backup.shown}: not a ledger file; name another file")
-    result = hash_chain.verify(backup, marked=False)
-    if not result.ok:
-        raise InputError(f"backup {backup.shown}: it does not verify ({result.problem}); use another copy")
-    return result.lines
+def _lines(file: File, thing: str, *, remedy: str, marked: bool = True) -> int:
+    """How many lines a file has, which is there and verifies. Errors: InputError."""
+    if not file.path.is_file():
+        raise InputError(f"{thing} {file.shown}: no such file; name the file that holds the lines")
+    with file.connection() as db:
+        if not sqlite.is_ledger(db, file.path):
+            raise InputError(f"{thing} {file.shown}: not a ledger file; name another file")
+    verified = hash_chain.verify(file, marked=marked)
+    if not verified.ok:
+        raise InputError(f"{thing} {file.shown}: it does not verify ({verified.problem}); {remedy}")
+    return verified.lines
 
 
 def _holds(store: Store, backup: File) -> bool:
@@ -250,10 +251,10 @@ def _charge(store: Store, *, since: int | None = None) -> dict[str, tuple[float,
     charged = {}
     with store.connection() as db, db.locked():
         head = checkpoint.last(db)
-        reported = checkpoint.read(store).spent  # read under the lock: spends that came in between are in it
-        held = checkpoint.sums(db, of=lambda e: since is None or e["number"] <= since or e["engine"] == ENGINE)
-        for name, known in sorted(reported.items()):
-            epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
+        marked = checkpoint.read(store).spent  # read under the lock: spends that came in between are in it
+        there = checkpoint.sums(db, of=lambda e: since is None or e["number"] <= since or e["engine"] == ENGINE)
+        for name, known in sorted(marked.items()):
+            epsilon, delta = (_missing(known, there.get(name, Spent()), what) for what in ("epsilon", "delta"))
             if epsilon or delta:
                 question = {"restored": {"backup_head": head[1] if head else entries.START}}
                 entries.append(
@@ -277,27 +278,20 @@ def _charge(store: Store, *, since: int | None = None) -> dict[str, tuple[float,
     return charged
 
 
-def _missing(known: Spent, held: Spent, what: str) -> float:
+def _missing(known: Spent, there: Spent, what: str) -> float:
     """By how much an account falls short, as a float that is not below it."""
-    short: Decimal = EXACT.subtract(getattr(known, what), getattr(held, what))
+    short: Decimal = EXACT.subtract(getattr(known, what), getattr(there, what))
     if short <= 0:
         return 0.0
-    result = float(short)
-    return result if Decimal(repr(result)) >= short else nextafter(result, inf)
+    missing = float(short)
+    return missing if Decimal(repr(missing)) >= short else nextafter(missing, inf)
 
 
 NOTES = ".looks"  # the ending of a file of notes (release/chosen.py)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TakenOver:
-    """What was taken over: how many ``lines``."""
-
-    lines: int
-
-
-def take_over(place: str | Path | Store, old: str | Path) -> TakenOver:
-    """Adds a file's lines to the ledger on a server, which must be new or hold an earlier part of them.
+def take_over(place: str | Path | Store, old: str | Path) -> int:
+    """Adds a file's lines to the ledger on a server, which must be new or hold an earlier part of them; how many.
 
     The file is locked meanwhile and is no ledger afterwards, wherever its mark lies and whatever name it is given: it
     takes no spend any more, and no backup is restored over it. Done again after a kill, it goes on. Errors: UsageError
@@ -311,13 +305,9 @@ def take_over(place: str | Path | Store, old: str | Path) -> TakenOver:
     store, file = at(place), File(old)
     if not store.shares:
         raise UsageError("ledger: name a server's with `ledger=`; a file is copied by a backup")
-    if not file.path.is_file():
-        raise InputError(f"ledger {file.shown}: no such file; name the file that is to be taken over")
     if sqlite.moved(file.path):
         raise UsageError(sqlite.TAKEN.format(file.shown))
-    result = hash_chain.verify(file)
-    if not result.ok:
-        raise InputError(f"ledger {file.shown}: it does not verify ({result.problem}); restore it from a backup first")
+    _lines(file, "ledger", remedy="restore it from a backup first")
     store.create()
     with file.connection() as source, source.locked():
         file.check(source)
@@ -337,7 +327,7 @@ def take_over(place: str | Path | Store, old: str | Path) -> TakenOver:
             if (theirs := checkpoint.last(source)) != checkpoint.last(db):
                 raise InputError(f"ledger {store.shown}: the lines did not arrive; run again")
         source.execute(f"PRAGMA application_id = {sqlite.MOVED}")
-    return TakenOver(lines=theirs[0] if theirs else 0)
+    return theirs[0] if theirs else 0
 
 
 def _take_key(store: Store, file: File) -> None:

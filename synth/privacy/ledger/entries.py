@@ -123,12 +123,12 @@ def asked(db: Connection, dataset: str | Collection[str] | None, kind: str | Non
     if dataset is None:
         return where
     if isinstance(dataset, str):
-        results = [accounts.of(db, names.checked(dataset, "dataset"))]
+        found = [accounts.of(db, names.checked(dataset, "dataset"))]
     else:
         forms = {names.canonical(names.checked(one, "dataset")) for one in dataset}
-        results = [account for account in accounts.every(db) if account.name in forms]
-    if kind is not None or sum(account.lines for account in results) < count(db):
-        where["dataset"] = [spelling for account in results for spelling in account.spellings]
+        found = [account for account in accounts.every(db) if account.name in forms]
+    if kind is not None or sum(account.lines for account in found) < count(db):
+        where["dataset"] = [spelling for account in found for spelling in account.spellings]
     return where
 
 
@@ -172,8 +172,8 @@ def page(db: Connection, where: Mapping[str, Where], *, size: int, skip: int) ->
     elif skip:
         test, values = _test(where)
         looked = db.execute(f"SELECT number FROM ledger WHERE {test}", values)
-        result = sorted(row[0] for row in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
-        begin = result[-1 - skip] if skip < len(result) else 0
+        numbers = sorted(row[0] for row in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
+        begin = numbers[-1 - skip] if skip < len(numbers) else 0
     if begin is not None and begin < 1:
         return []
     test, values = _test(where, begin)
@@ -221,11 +221,11 @@ def matching(db: Connection, **where: Where) -> list[Any]:
 def entry(line: Any) -> Entry:
     """A line as a record, its question read from JSON. Errors: InputError for a line that was damaged or altered."""
     try:
-        result = Entry(**{**dict(line), "question": json.loads(line["question"])})
-        sound = isinstance(result.question, dict) and isfinite(result.epsilon) and isfinite(result.delta)
-        sound = sound and all(isinstance(getattr(result, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
+        read = Entry(**{**dict(line), "question": json.loads(line["question"])})
+        sound = isinstance(read.question, dict) and isfinite(read.epsilon) and isfinite(read.delta)
+        sound = sound and all(isinstance(getattr(read, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
     except (ValueError, TypeError, LookupError, RecursionError):
         sound = False
     if not sound:
         raise InputError(DAMAGED)
-    return result
+    return read

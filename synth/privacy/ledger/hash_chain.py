@@ -80,13 +80,13 @@ def _line_problem(db: Connection, line: dict[str, Any], *, number: int, last: ob
     return None
 
 
-def _fate(line: dict[str, Any], result: list[dict[str, Any]]) -> str:
+def _fate(line: dict[str, Any], lines: list[dict[str, Any]]) -> str:
     """Why a line's hash is not its own: moved whole from another place, or changed within.
 
     A line that was moved fits its hash under its former number. Its links moved with it or stayed.
     """
-    number, hashes = line["number"], {START} | {other["hash"] for other in result}
-    for former in range(1, len(result) + 2):
+    number, hashes = line["number"], {START} | {other["hash"] for other in lines}
+    for former in range(1, len(lines) + 2):
         shifted = {**{name: line[name] for name in FIELDS}, "number": former}
         if former != number and _digest(shifted) == line["hash"]:
             return f"reordered (written as line {former})" if line["previous"] in hashes else "removed"

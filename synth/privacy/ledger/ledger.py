@@ -108,10 +108,10 @@ class Ledger:
             before = ledger_policy.newest(db, account)
             if reserve is None and before is not None and max_epsilon is not None:
                 caps = ledger_policy.caps(max_epsilon, max_delta, min(before.reserve, max_epsilon))
-            reported = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
-            held = next(iter(account.spellings), dataset)
+            question = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
+            spelling = next(iter(account.spellings), dataset)
             line = entries.append(
-                db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=reported, **people, **facts
+                db, kind="policy", run=str(uuid.uuid4()), dataset=spelling, question=question, **people, **facts
             )
         return Policy.of(line)
 
@@ -164,8 +164,8 @@ class Ledger:
                 reason = ledger_policy.refusal(db, account, spend, required=required)
                 if reason is None:
                     return entries.append(db, kind="spend", question=spend.question, **line, **charge)
-                reported = {"requested": charge, "reason": reason, "question": spend.question}
-                entries.append(db, kind="refusal", question=reported, **line)
+                question = {"requested": charge, "reason": reason, "question": spend.question}
+                entries.append(db, kind="refusal", question=question, **line)
         except UnsettledError:
             if reason is None:  # a refusal charges nothing, whether or not it could be recorded
                 raise
@@ -182,9 +182,9 @@ class Ledger:
             charged = entries.matching(db, run=run, kind="spend")
             if not charged:
                 raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
-            reported = {"state": state, "detail": detail}
+            question = {"state": state, "detail": detail}
             return entries.append(
-                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=reported, actor=user()
+                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=question, actor=user()
             )
 
     def charge(self, run: str) -> Entry | None:
@@ -214,8 +214,8 @@ class Ledger:
         key = transactions.key(self.store)
         with writing(self.store) as db:
             asked: dict[str, Any] = {"dataset": dataset, "audience": audience, "alike": alike, "since": since}
-            if not apart and (result := _twins(db, key, digest, **asked)):
-                return result
+            if not apart and (twins := _twins(db, key, digest, **asked)):
+                return twins
             dataset = next(iter(accounts.of(db, dataset).spellings), dataset)
             charged = entries.newest(db, run=run, kind="spend")
             actor = user() if charged is None or charged.actor is None else charged.actor
@@ -226,8 +226,8 @@ class Ledger:
     def marked(self) -> list[str]:
         """The datasets of which a mark of rows is kept."""
         with reading(self.store) as db:
-            result = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
-            return sorted(str(line["dataset"]) for line in result)
+            lines = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
+            return sorted(str(line["dataset"]) for line in lines)
 
     def twins(
         self,
@@ -271,17 +271,17 @@ class Ledger:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
         with reading(self.store) as db:
             where = entries.asked(db, dataset, kind)
-            result = entries.page(db, where, size=size, skip=size * (number - 1))
+            lines = entries.page(db, where, size=size, skip=size * (number - 1))
             if isinstance(dataset, str) and kind is None:
-                return result, accounts.of(db, dataset).lines
-            return result, entries.count(db, **where)
+                return lines, accounts.of(db, dataset).lines
+            return lines, entries.count(db, **where)
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
         with reading(self.store) as db:
             one = None if dataset is None else name(dataset, "dataset")
-            result = accounts.every(db) if one is None else [accounts.of(db, one)]
-            return [ledger_policy.total(db, account) for account in result if account.known]
+            listed = accounts.every(db) if one is None else [accounts.of(db, one)]
+            return [ledger_policy.total(db, account) for account in listed if account.known]
 
     def verify(self, head: str | None = None) -> Verification:
         """Whether every line is there, unaltered and in order, and the exported ``head`` is among them.

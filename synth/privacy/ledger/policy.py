@@ -35,10 +35,10 @@ WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": T
 
 def cap_required() -> bool:
     """Whether the variable or the file demands a cap; either is enough. Errors: InputError for an unreadable rule."""
-    reported = os.environ.get(SWITCH, "").strip().lower()
-    if reported not in WORDS:
+    word = os.environ.get(SWITCH, "").strip().lower()
+    if word not in WORDS:
         raise InputError(f"{SWITCH}: must be yes or no")
-    if WORDS[reported]:
+    if WORDS[word]:
         return True
     named = os.environ.get(FILE)
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
@@ -101,10 +101,10 @@ def caps(max_epsilon: float | None, max_delta: float, reserve: float = 0.0) -> d
         raise UsageError(f"reserve {reserve:g}: must be a part of the cap `max_epsilon=`; choose a smaller one")
     if cap is None:
         return {"max_epsilon": None, "max_delta": None}
-    result = {"max_epsilon": cap, "max_delta": figure(max_delta, "max_delta", below=1)}
+    figures = {"max_epsilon": cap, "max_delta": figure(max_delta, "max_delta", below=1)}
     if cap == 0:
         raise UsageError("max_epsilon 0: must be above 0")
-    return {**result, **({RESERVE: reserve} if reserve else {})}
+    return {**figures, **({RESERVE: reserve} if reserve else {})}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,14 +233,14 @@ def newest(db: Connection, account: Account) -> Policy | None:
     Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
     a policy is set that was meant for all of them.
     """
-    results = [e for s in account.spellings if (e := entries.newest(db, dataset=s, kind="policy")) is not None]
-    held: Policy | None = None
-    for line in sorted(results, key=lambda e: -e.number):
+    lines = [e for s in account.spellings if (e := entries.newest(db, dataset=s, kind="policy")) is not None]
+    strictest: Policy | None = None
+    for line in sorted(lines, key=lambda e: -e.number):
         policy = Policy.of(line)
-        held = policy if held is None else _stricter(held, policy)
+        strictest = policy if strictest is None else _stricter(strictest, policy)
         if line.question.get(EVERY):
             break
-    return held
+    return strictest
 
 
 EVERY = "every_spelling"  # in a policy's line: it was written for all spellings of the name

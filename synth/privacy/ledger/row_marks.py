@@ -58,9 +58,9 @@ def sealed(db: Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool
     before = 0
     if (last := entries.newest_question(db, dataset=dataset, kind=KIND)) is not None:
         number, question, _, whose = last
-        result = opened(key, number, question)
-        same = result is not None and (result.mark, result.apart, whose) == (mark, apart, actor)
-        before = result.before if result is not None and same else number
+        former = opened(key, number, question)
+        same = former is not None and (former.mark, former.apart, whose) == (mark, apart, actor)
+        before = former.before if former is not None and same else number
     salt = secrets.token_bytes(SALT)
     plain = bytes([apart]) + before.to_bytes(NUMBER, "big") + mark
     return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
@@ -75,10 +75,10 @@ def opened(key: bytes, number: int, question: dict[str, Any]) -> OpenedMark | No
     if form not in (FORM, WITHOUT_BEFORE):
         return None
     try:
-        retained = a2b_base64(str(question["fingerprint"]), strict_mode=True)
+        sealed_bytes = a2b_base64(str(question["fingerprint"]), strict_mode=True)
     except (KeyError, ValueError):
         return None
-    plain = _hidden(key, retained[:SALT], retained[SALT:])
+    plain = _hidden(key, sealed_bytes[:SALT], sealed_bytes[SALT:])
     apart, rest = plain[:1] == b"\1", plain[1:]
     if form == WITHOUT_BEFORE:
         return OpenedMark(rest, apart, number - 1)
@@ -107,10 +107,10 @@ def twins(
     among = [one for one in others if any(audience.spends(name) for name in one)]
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
 
-    def like(question: dict[str, Any], result: OpenedMark | None) -> bool:
-        return question.get("fingerprint") == old if result is None else alike(result.mark, mark)
+    def like(question: dict[str, Any], other: OpenedMark | None) -> bool:
+        return question.get("fingerprint") == old if other is None else alike(other.mark, mark)
 
-    return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one, audience, since)))
+    return sorted(one[0] for one in among if any(like(*found) for found in _marks(db, key, one, audience, since)))
 
 
 def _marks(
@@ -121,10 +121,10 @@ def _marks(
         line = entries.newest_question(db, dataset=dataset, kind=KIND)
         while line is not None and line[0] > since:
             number, question, run, actor = line
-            result = opened(key, number, question)
+            mark = opened(key, number, question)
             if audience.opens(run, actor):
-                yield question, result
-            before = number - 1 if result is None else result.before
+                yield question, mark
+            before = number - 1 if mark is None else mark.before
             line = entries.newest_question(db, dataset=dataset, kind=KIND, up_to=before) if before else None
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from synth.errors import InputError, UnsettledError, UsageError, need
 from synth.files import regular_files
@@ -87,15 +87,15 @@ BESIDE = {
 
 def statements() -> list[str]:
     """What makes the ledger. ``ALWAYS``: also while a replica is filled, where other triggers rest."""
-    result = [made(sql) for sql in (TABLE, *TABLES.values(), *INDEXES.values(), *BESIDE.values())]
+    tables_and_guards = [made(sql) for sql in (TABLE, *TABLES.values(), *INDEXES.values(), *BESIDE.values())]
     for name, (when, body, _) in GUARDS.items():
-        result += [
+        tables_and_guards += [
             f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $${body}$$",
             f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {name}()",
             f"ALTER TABLE ledger ENABLE ALWAYS TRIGGER {name}",
         ]
     begun = ["INSERT INTO account_end VALUES (0, '', 0)", f"INSERT INTO ledger_version VALUES ({VERSION})"]
-    return [*result, *begun]
+    return [*tables_and_guards, *begun]
 
 
 RIGHTS = {  # of a role that adds lines; sums are derived and sealed, so that an altered one is not used
@@ -157,17 +157,16 @@ CROWDED = ("too many", "connection slots", "starting up")
 
 def address(text: str) -> str | None:
     """The address of PostgreSQL that a ledger's place is; None for a file. Errors: UsageError for any other address."""
-    result = addresses.address(text)
-    if result is not None and not re.match(r"postgres(ql)?://", result):
+    named = addresses.address(text)
+    if named is not None and not re.match(r"postgres(ql)?://", named):
         raise UsageError("ledger: an address begins with postgresql://user@host/database; anything else is a file")
-    return result
+    return named
 
 
 def check_bare(address: str) -> None:
     """Errors: UsageError, which does not quote it, for an address with a password, or an unreadable one."""
     try:
-        parts = urlsplit(address)
-        secret = parts.password is not None or any("password" in n.lower() for n, _ in parse_qsl(parts.query))
+        secret = addresses.has_password(address)
     except ValueError:
         raise UsageError("ledger: its address cannot be read; write postgresql://user@host/database") from None
     if secret:

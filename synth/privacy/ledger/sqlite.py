@@ -46,8 +46,8 @@ def network_kind(path: Path) -> str | None:
     """The kind of network file system that holds the path (or its nearest folder), None for a local or unknown one."""
     nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/")).resolve()
     mounts = [m for m in psutil.disk_partitions(all=True) if nearest.is_relative_to(m.mountpoint)]
-    result = sorted(mounts, key=lambda m: len(m.mountpoint))[-1].fstype.lower() if mounts else ""
-    return result if any(name in result for name in NETWORK) else None
+    kind = sorted(mounts, key=lambda m: len(m.mountpoint))[-1].fstype.lower() if mounts else ""
+    return kind if any(name in kind for name in NETWORK) else None
 
 
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
@@ -84,9 +84,9 @@ class File(Store):
         Errors: InputError when it is no ledger, or on a network file system.
         """
         path = self.path
-        if (result := network_kind(path)) is not None and os.environ.get(SWITCH) != "allow":
+        if (kind := network_kind(path)) is not None and os.environ.get(SWITCH) != "allow":
             raise InputError(
-                f"ledger {path}: it lies on a network file system ({result}), whose locks do not keep two machines "
+                f"ledger {path}: it lies on a network file system ({kind}), whose locks do not keep two machines "
                 f"from spending one budget twice; put it on a local disk, or set {SWITCH}=allow where one machine "
                 "alone uses it"
             )

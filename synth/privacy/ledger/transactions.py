@@ -154,16 +154,16 @@ def _seal(store: Store, added: tuple[int, str], mark: Follower, answered: bool) 
     either way. On a server nobody goes on until it was seen: another one may have taken the place of the one that
     answered.
     """
-    result: bool | None = None
+    arrived: bool | None = None
     for seconds in (0.0, *PATIENCE) if store.shares else (0.0,):
         time.sleep(seconds)
-        if (result := _seen(store, added, mark)) is not None:
+        if (arrived := _seen(store, added, mark)) is not None:
             break
-    if result is None:
+    if arrived is None:
         raise UnsettledError((UNSETTLED if store.shares else HELD).format(store.shown))
-    if result is False and not answered:
+    if arrived is False and not answered:
         raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
-    if result is False:
+    if arrived is False:
         raise LedgerLostError(
             f"ledger {store.shown}: it was replaced while a line was added, and the line is lost; run again"
         )

@@ -13,7 +13,7 @@ import socket
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, unquote
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from synth.schema.names import UNSEEN
 
@@ -40,6 +40,17 @@ def address(text: str) -> str | None:
     return None
 
 
+def has_password(address: str) -> bool:
+    """Whether an address, or an option in it, has a password. Errors: ValueError for one that cannot be read.
+
+    >>> has_password("postgres://ann:secret@db/a"), has_password("postgres://db/a?sslpassword=x")
+    (True, True)
+    """
+    parts = urlsplit(address)
+    named = [n.lower() for n, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    return parts.password is not None or any("password" in n for n in named)
+
+
 def _plain(text: str) -> str:
     return re.sub(UNSEEN, "", unicodedata.normalize("NFKC", text))
 
@@ -63,13 +74,13 @@ def host(name: str) -> str:
     if plain in OWN_NAMES or plain.startswith(("/", "@")) or plain == socket.gethostname().lower():
         return "localhost"
     try:
-        result = ipaddress.ip_address(plain)
+        number = ipaddress.ip_address(plain)
     except ValueError:
         try:
-            result = ipaddress.ip_address(socket.inet_aton(plain))  # 127.1, 0x7f000001 and their like
+            number = ipaddress.ip_address(socket.inet_aton(plain))  # 127.1, 0x7f000001 and their like
         except OSError:
             return plain
-    mapped = getattr(result, "ipv4_mapped", None) or result
+    mapped = getattr(number, "ipv4_mapped", None) or number
     return "localhost" if mapped.is_loopback or mapped.is_unspecified else str(mapped)
 
 

@@ -193,9 +193,9 @@ def present(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str)
     types = pa.schema([f.with_type(_taken(f.type)) for f in pq.read_schema(paths[0])])
     listed = [f.name for f in types if pt.is_dictionary(f.type) and is_text(f.type)]
     form = dataset.ParquetFileFormat(dictionary_columns=listed)  # or Arrow looks at their characters (formats/files.py)
-    held = dataset.dataset([str(p) for p in paths], schema=types, format=form)
-    con.register(f"{view}_files", held)
-    texts = [f.name for f in held.schema if is_text(f.type)]
+    files = dataset.dataset([str(p) for p in paths], schema=types, format=form)
+    con.register(f"{view}_files", files)
+    texts = [f.name for f in files.schema if is_text(f.type)]
     turned = ", ".join(f"{sound(n)} AS {DUCKDB.identifier(n)}" for n in texts)
     chosen = f"* REPLACE ({turned})" if texts else "*"
     name, files_ = DUCKDB.identifier(view), DUCKDB.identifier(f"{view}_files")
@@ -238,11 +238,11 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
-    reported = {n: _expression(c, n, types.field(n).type) for n, c in schema.measured().items()}
-    chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(reported.values())]
+    expressions = {n: _expression(c, n, types.field(n).type) for n, c in schema.measured().items()}
+    chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(expressions.values())]
     chosen += [  # the cell itself where it is none of the texts
         f"CASE WHEN {_enum(n, texts)} IS NULL THEN {DUCKDB.identifier(n)} END AS o{i}"
-        for i, (n, (_, texts)) in enumerate(reported.items())
+        for i, (n, (_, texts)) in enumerate(expressions.items())
         if texts
     ]
     chosen += [f"{DUCKDB.identifier(n)} AS r{i}" for i, n in enumerate(raw)]
@@ -253,7 +253,7 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
             for part in reader:
                 table: dict[str, Any] = {n: pa.chunked_array([part.column(f"r{i}")]) for i, n in enumerate(raw)}
                 codes = {}
-                for i, (name, (_, texts)) in enumerate(reported.items()):
+                for i, (name, (_, texts)) in enumerate(expressions.items()):
                     cells = part.column(f"c{i}")
                     if texts == []:
                         table[name] = pa.chunked_array([cells])
@@ -270,8 +270,8 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
 def _expression(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:
     """What to ask of a column: an expression, and the texts it enumerates if it does."""
-    result = kind_of(kind)
-    sql = position(column, name, result, DUCKDB) if result else None
+    cells = kind_of(kind)
+    sql = position(column, name, cells, DUCKDB) if cells else None
     if sql is not None:
         return f"CAST(COALESCE({sql}, {LOST}) AS {DUCKDB.whole(column.cells)})", None
     words = pt.is_string(kind) or pt.is_large_string(kind)
@@ -291,9 +291,9 @@ def _enum(name: str, texts: list[str]) -> str:
 def _listed(column: Column, cells: np.ndarray, texts: list[str], others: pa.Array, name: str) -> np.ndarray:
     """Positions of enumerated texts; the codec reads the empty cell, and texts that are none of them."""
     lookup = codec.known(column, np.array([*texts, ""], dtype=object))[0]
-    result = lookup[np.where(cells < 0, len(texts), cells)]
+    codes = lookup[np.where(cells < 0, len(texts), cells)]
     rest = np.flatnonzero(cells == OTHER)
     if len(rest):
         values, index = encode(others.take(pa.array(rest)), name=name)
-        result[rest] = codec.known(column, values)[0][index]
-    return result
+        codes[rest] = codec.known(column, values)[0][index]
+    return codes

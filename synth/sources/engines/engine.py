@@ -153,8 +153,8 @@ class Engine:
         """What a query answers, some rows at a time. Errors: InputError, never the engine's words."""
         with self.answering(), self.backend.con.cursor() as cursor:
             cursor.execute(query)
-            while result := cursor.fetchmany(FETCH):
-                yield result
+            while rows := cursor.fetchmany(FETCH):
+                yield rows
 
     def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
         """An Ibis table, some rows at a time. Errors: as ``rows``."""
@@ -273,13 +273,13 @@ class Engine:
 def together(plan: CountPlan) -> list[list[int]]:
     """The blocks of each query, by their numbers: as many as ``MOST_BINS`` groupings allow."""
     queries: list[list[int]] = []
-    held: set[int] = set()
+    bins: set[int] = set()
     for at, block in enumerate(plan.blocks):
-        if not queries or len(held | set(block)) > MOST_BINS:
+        if not queries or len(bins | set(block)) > MOST_BINS:
             queries.append([])
-            held = set()
+            bins = set()
         queries[-1].append(at)
-        held |= set(block)
+        bins |= set(block)
     return queries
 
 
@@ -311,21 +311,21 @@ class Postgres(Engine):
             "password": None if parts.password is None else unquote(parts.password),
             "database": unquote(parts.path.lstrip("/")) or None,
         }
-        result = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
-        with result.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
+        backend = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
+        with backend.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
             cursor.execute("SET datestyle TO ISO, YMD")
             if not self.writing:
                 cursor.execute("SET default_transaction_read_only = on")
-        result.con.commit()
-        return result
+        backend.con.commit()
+        return backend
 
     def positions(self, query: str) -> Iterator[np.ndarray]:
         """As they come: the server holds what is not fetched."""
         con = self.backend.con
         with self.answering(), con.transaction(), con.cursor(name="synth_positions") as cursor:
             cursor.execute(query)
-            while result := cursor.fetchmany(FETCH):
-                yield np.array(result, dtype=np.int64)
+            while rows := cursor.fetchmany(FETCH):
+                yield np.array(rows, dtype=np.int64)
 
     @property
     def spells_names(self) -> bool:
@@ -350,8 +350,8 @@ class Postgres(Engine):
 
     def _keyed(self, rows: str, bins: str, keys: str) -> str:
         """OFFSET 0: it would else put each use of a position in the place of its name, and reckon it for every use."""
-        result = f"(SELECT {bins} FROM (SELECT * FROM {rows} OFFSET 0) AS held_rows OFFSET 0) AS binned_rows"
-        each = f"SELECT unnest(ARRAY[{keys}]) AS k FROM {result}"
+        binned = f"(SELECT {bins} FROM (SELECT * FROM {rows} OFFSET 0) AS held_rows OFFSET 0) AS binned_rows"
+        each = f"SELECT unnest(ARRAY[{keys}]) AS k FROM {binned}"
         return f"SELECT k, COUNT(*) FROM ({each}) AS keyed_rows GROUP BY k"
 
 
@@ -377,9 +377,9 @@ class DuckDb(Engine):
         con = duckdb.connected(**({"memory_limit": duckdb.MEMORY} if self.writing else {}))
         if path:
             duckdb.attach(con, Path(path), writing=self.writing)
-        result = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
+        backend = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
         duckdb.close_off(con, self.files)
-        return result
+        return backend
 
     def _present(self, paths: list[Path], view: str) -> None:
         duckdb.present(self.backend.con, paths, view=view)
@@ -388,8 +388,8 @@ class DuckDb(Engine):
         """As the connection itself tells them."""
         with self.answering():
             cursor = self.backend.con.execute(query)
-            while result := cursor.fetchmany(FETCH):
-                yield result
+            while rows := cursor.fetchmany(FETCH):
+                yield rows
 
     def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
         """By DuckDB's own reader: Ibis 12 asks DuckDB 2 for a method that is gone."""
@@ -464,29 +464,29 @@ class Spark(Engine):
                 yield list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
 
     def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
-        """Of which the driver holds one partition at a time, where Ibis collects the whole table: as Arrow's bytes, or
-        row by row where executors have no Python."""
+        """Of which the driver holds one partition at a time, where Ibis collects the whole table."""
         with self.answering():
             types, frame = query.schema().to_pyarrow(), self.backend.raw_sql(self.backend.compile(query))
-            if spark_session.has_python(self.backend._session):
-                for batch in spark_session.fetched(self.backend._session, frame):
-                    cells = [arrow_text.valid_cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
-                    yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
-                return
-            for rows in _by_rows(frame):
-                columns = zip(*rows, strict=True)
-                yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types)
+            for batch in self._fetched(frame, types):
+                cells = [arrow_text.valid_cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
+                yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
 
     def positions(self, query: str) -> Iterator[np.ndarray]:
         """As ``batches``."""
         with self.answering():
             frame = self.backend.raw_sql(query)
-            if spark_session.has_python(self.backend._session):
-                for batch in spark_session.fetched(self.backend._session, frame):
-                    yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns]).astype(np.int64)
-                return
-            for rows in _by_rows(frame):
-                yield np.array(rows, dtype=np.int64)
+            for batch in self._fetched(frame, pa.schema([(n, pa.int64()) for n in frame.columns])):
+                yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns]).astype(np.int64)
+
+    def _fetched(self, frame: Any, types: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """A data frame's rows, some at a time: as Arrow's bytes, or row by row where executors have no Python."""
+        if spark_session.has_python(self.backend._session):
+            yield from spark_session.fetched(self.backend._session, frame)
+            return
+        waiting = frame.toLocalIterator(prefetchPartitions=False)
+        while rows := list(islice(waiting, FETCH)):
+            cells = zip(*rows, strict=True)
+            yield pa.record_batch([pa.array(c, t) for c, t in zip(cells, types.types, strict=True)], schema=types)
 
     def hold(self, query: str) -> str:
         """A query's rows, held by the executors from the first question about them on; returns their name.
@@ -516,22 +516,15 @@ class Spark(Engine):
         return block_counts.joined(whole.column(0).to_pylist(), whole.column(1).to_pylist(), plan)
 
     def _keyed(self, rows: str, bins: str, keys: str) -> str:
-        result = f"(SELECT {bins} FROM {rows}) AS binned_rows"
-        return f"SELECT k, COUNT(*) FROM (SELECT explode(array({keys})) AS k FROM {result}) AS keyed_rows GROUP BY k"
-
-
-def _by_rows(frame: Any) -> Iterator[list[Any]]:
-    """The rows of one of Spark's data frames, some at a time."""
-    waiting = frame.toLocalIterator(prefetchPartitions=False)
-    while rows := list(islice(waiting, FETCH)):
-        yield rows
+        binned = f"(SELECT {bins} FROM {rows}) AS binned_rows"
+        return f"SELECT k, COUNT(*) FROM (SELECT explode(array({keys})) AS k FROM {binned}) AS keyed_rows GROUP BY k"
 
 
 def grouped(rows: Iterable[tuple]) -> list[Reference]:
     """References from rows of (key's number, child, its column, parent, its column), a key's columns in order."""
-    result: dict[tuple, list[tuple[str, str]]] = {}
+    columns: dict[tuple, list[tuple[str, str]]] = {}
     for number, child, column, parent, other in rows:
-        result.setdefault((number, child, parent), []).append((column, other))
+        columns.setdefault((number, child, parent), []).append((column, other))
     return [
         Reference(
             child=child,
@@ -540,5 +533,5 @@ def grouped(rows: Iterable[tuple]) -> list[Reference]:
             parent_columns=tuple(o for _, o in pairs),
             declared=True,
         )
-        for (_, child, parent), pairs in result.items()
+        for (_, child, parent), pairs in columns.items()
     ]

@@ -189,21 +189,21 @@ def position(column: Column, name: str, kind: Kind, dialect: SqlDialect) -> str 
     cell = dialect.identifier(name)
     codes = _missing(column)
     absent = codes.get("", LOST)
-    result = _typed_codes(codes, kind)
-    if result is None:
+    typed = _typed_codes(codes, kind)
+    if typed is None:
         return None
     branches = [f"WHEN {cell} IS NULL THEN {absent}"]
     if column.type in CATEGORICAL:
         if kind != "integer" or column.grouping is not None:
             return None
-        listed = {**_whole(_categories(column)), **result}
+        listed = {**_whole(_categories(column)), **typed}
         inside = piecewise(cell, listed)
         return None if inside is None else f"CASE {branches[0]} ELSE {inside} END"
     if (column.type == "datetime") != (kind in ("date", "time")):
         return None
     if kind == "double":
         branches.append(f"WHEN {dialect.nan.format(cell)} THEN {absent}")
-    for value, at in result.items():
+    for value, at in typed.items():
         branches.append(f"WHEN {cell} = {dialect.number(value) if kind == 'double' else value} THEN {at}")
     if column.type == "datetime":
         steps = _dated(column, cell, kind, dialect)
@@ -265,12 +265,12 @@ def _typed_codes(codes: Mapping[str, int], kind: Kind) -> dict[int, int] | None:
 
 def _whole(texts: Mapping[str, int]) -> dict[int, int]:
     """The texts that are how some 64-bit whole number is written, as numbers."""
-    result = {}
+    numbers = {}
     for text, at in texts.items():
         digits = text.removeprefix("-")
         if digits.isascii() and digits.isdecimal() and len(digits) < 19 and str(int(text)) == text:
-            result[int(text)] = at
-    return result
+            numbers[int(text)] = at
+    return numbers
 
 
 def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
@@ -298,11 +298,13 @@ def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
 
 def named(name: str, kind: Kind | Literal["text"], dialect: SqlDialect) -> str | None:
     """``cells.key`` of a cell that names a person, empty where it names none; None where only the codec tells."""
-    held = dialect.order.format(f"COALESCE(CAST({dialect.identifier(name)} AS {dialect.words}), '')")
+    spelt = dialect.order.format(f"COALESCE(CAST({dialect.identifier(name)} AS {dialect.words}), '')")
     if kind != "text":
-        return held if kind == "integer" else None
-    spelled = dialect.one_spelling.format(held, dialect.text(UNSEEN))
-    plain = f"CASE WHEN {dialect.bytes.format(held)} = length({held}) THEN {held} ELSE {spelled} END"  # ASCII as it is
+        return spelt if kind == "integer" else None
+    spelled = dialect.one_spelling.format(spelt, dialect.text(UNSEEN))
+    plain = (
+        f"CASE WHEN {dialect.bytes.format(spelt)} = length({spelt}) THEN {spelt} ELSE {spelled} END"  # ASCII as it is
+    )
     return dialect.order.format(_canonical(plain, dialect))
 
 

@@ -19,6 +19,7 @@ from synth.schema.related_names import Reference
 from synth.sources.engines import addresses
 from synth.sources.engines.engine import grouped
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.files import known
 from synth.sources.formats.text_table import check_names
 from synth.sources.table_source import StreamedPlace
 
@@ -67,19 +68,17 @@ class SqlitePlace(StreamedPlace):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""
-        result = self.header()
-        check_names(result, thing=f"source {self.shown}: table {self.table!r}")
-        for name in columns:
-            if name not in result:
-                raise InputError(f"source {self.shown}: table {self.table!r} has no column {name!r}")
+        names, thing = self.header(), f"source {self.shown}: table {self.table!r}"
+        check_names(names, thing=thing)
+        known(columns, names, thing=thing)
 
     def header(self) -> list[str]:
         """Names of the table's columns. Errors: InputError where there is no such table."""
         with self._asked() as asked:
-            results = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
-        if not results:
+            names = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
+        if not names:
             raise InputError(f"source {self.shown}: no table {self.table!r} is there; check the name")
-        return results
+        return names
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         named = ", ".join(TEXT.format(_quoted(n)) for n in columns)
@@ -95,11 +94,11 @@ class SqlitePlace(StreamedPlace):
         if not is_file(self.path):
             raise InputError(f"source {self.shown}: no such file; check the name")
         try:
-            with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as result:
-                result.text_factory = lambda text: text.decode("utf-8", "replace")
-                result.execute("PRAGMA query_only = ON")
-                result.execute("PRAGMA trusted_schema = OFF")
-                yield result
+            with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as opened:
+                opened.text_factory = lambda text: text.decode("utf-8", "replace")
+                opened.execute("PRAGMA query_only = ON")
+                opened.execute("PRAGMA trusted_schema = OFF")
+                yield opened
         except sqlite3.Error:
             raise InputError(
                 f"source {self.shown}: it cannot be read as an SQLite database; check the file, and that nobody "

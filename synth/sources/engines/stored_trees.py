@@ -101,15 +101,15 @@ class StoredTrees(Forest):
 
     def described(self, draws: Draws) -> dict[str, Encoded]:
         """For each table the counts of clamped and unreadable cells, which are the steward's alone."""
-        result = {}
+        counts = {}
         for name, place in self._places.items():
             if not self._compiled(name):  # persons without columns of their own
                 continue
             rows = WarehouseRows(place, self._schema.tables[name], draws, self._compiled(name))
             own = rows.described()
-            result[name] = Encoded({}, dict(own.clamped), dict(own.unreadable))
+            counts[name] = Encoded({}, dict(own.clamped), dict(own.unreadable))
             rows.release()
-        return result
+        return counts
 
     def _compiled(self, table: str) -> dict[str, str]:
         return self._places[table].compiled(self._schema.tables[table]) or {}
@@ -134,11 +134,11 @@ class StoredTrees(Forest):
         chosen = []
         for i, (owner, column, other) in enumerate(map(placed, names)):
             chosen.append(f"{'y' if other else 'x'}.{self._names[owner, column]} AS p{i}")
-        held = self._full(table)
+        rows = self._full(table)
         # two rows of one parent: of one root, and at the same place among siblings all the way down
         levels = ("root", *(f"r{i}" for i in range(1, len(self._schema.upwards(table)) - 1)))
         same = " AND ".join(f"x.{n} = y.{n}" for n in levels)
-        relation = f"{held} AS x JOIN {held} AS y ON {same}" if pairs else f"{held} AS x"
+        relation = f"{rows} AS x JOIN {rows} AS y ON {same}" if pairs else f"{rows} AS x"
         condition, parts = _view(view)
         listed = ", ".join([*chosen, f"CAST({parts} AS BIGINT) AS p{len(chosen)}"])
         return f"(SELECT {listed} FROM {relation}{' AND' if pairs else ' WHERE'} {condition}) AS entries"
@@ -235,7 +235,7 @@ class StoredTrees(Forest):
 
     def _of_order(self, table: str, time: str) -> dict[str, str]:
         """The derived columns in SQL, by those names; ``time``: in which order one parent's rows are."""
-        key, result = self._schema.key_above(table), {}
+        key, derived = self._schema.key_above(table), {}
         measured = self._schema.tables[table].measured()
         for column, name in self._derived(table).items():
             order = str(key and key.order)
@@ -248,8 +248,8 @@ class StoredTrees(Forest):
                 low, width = (int(x) for x in (fact.bounds[0], fact.step))
                 moment = f"TIMESTAMP_SECONDS({low} + CAST({here} AS BIGINT) * {width})"
                 sql = f"CASE WHEN {here} < {fact.size} THEN MONTH({moment}) - 1 ELSE 12 END"
-            result[name] = f"CAST({sql} AS {self._dialect.whole(self._asked[table][column].cells)})"
-        return result
+            derived[name] = f"CAST({sql} AS {self._dialect.whole(self._asked[table][column].cells)})"
+        return derived
 
 
 def _key(place: WarehousePlace, columns: Sequence[str]) -> str:

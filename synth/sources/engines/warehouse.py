@@ -25,7 +25,7 @@ from synth.sources.engines.engine import DuckDb, Engine, Postgres, Spark
 from synth.sources.engines.sql import LOST, Bound, Kind, named, position, settled, worded
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.files import parquet_files
+from synth.sources.formats.files import known, parquet_files
 from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.block_counts import CountedAxis, CountPlan
 from synth.sources.rows.encoded import EncodedRows, Tables
@@ -112,8 +112,8 @@ class WarehouseRows(EncodedRows):
         """How many cells of a column have such a mark, counted once: private."""
         asked = [(n, i, m) for i, n in enumerate(self) for m in ("< -1", "= -1")]
         sums = ", ".join(f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for _, i, m in asked)
-        reported = next(iter(self._place.asked.rows(f"SELECT {sums} FROM {self._marked(list(self))}")))[0]
-        return {(n, m): int(v or 0) for (n, _, m), v in zip(asked, reported, strict=True)}
+        counts = next(iter(self._place.asked.rows(f"SELECT {sums} FROM {self._marked(list(self))}")))[0]
+        return {(n, m): int(v or 0) for (n, _, m), v in zip(asked, counts, strict=True)}
 
     def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
         """Fetched rows, some at a time."""
@@ -174,9 +174,9 @@ class WarehouseRows(EncodedRows):
         if self._bound is None:
             chosen = ", ".join(f"{marks[n]} AS p{i}" for i, n in enumerate(names))
             return f"(SELECT {chosen} FROM {relation}) AS marked_rows"
-        retained = self._bound.retained(list(marks.values()), relation, self._place.asked.dialect)
+        kept = self._bound.retained(list(marks.values()), relation, self._place.asked.dialect)
         chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
-        return f"(SELECT {chosen} FROM {retained}) AS marked_rows"
+        return f"(SELECT {chosen} FROM {kept}) AS marked_rows"
 
     def _place_lost(self, table: np.ndarray, column: str, axis: CountedAxis) -> None:
         """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
@@ -271,10 +271,9 @@ class WarehousePlace(StreamedPlace):
                 f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
                 "always read; write them in microseconds, or leave `source=` out"
             )
-        check_names(types.names, thing=f"source {self.source.shown}: table {self.table!r}")
-        for name in columns:
-            if name not in types:
-                raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
+        thing = f"source {self.source.shown}: table {self.table!r}"
+        check_names(types.names, thing=thing)
+        for name in known(columns, types.names, thing=thing):
             if types[name].is_nested() or types[name].is_binary() or getattr(types[name], "timezone", None):
                 raise InputError(
                     f"column {name}: cells of this type are not supported; use numbers, text or plain dates"
@@ -301,14 +300,14 @@ class WarehousePlace(StreamedPlace):
         self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
     ) -> Opened:
         """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
-        result = self.compiled(schema)
+        positions = self.compiled(schema)
         who = self.person(person) if person else None
-        if result is None or (person and (who is None or most is None)):
+        if positions is None or (person and (who is None or most is None)):
             return super().encoded(schema, draws, person=person, key=key, most=most)
         bound = None
         if who is not None and most is not None:
             bound = Bound(person=who, most=most, secret=int(draws.uniform_codes(1, high=2**63 - 1)[0]))
-        rows = WarehouseRows(self, schema, draws, result, bound=bound)
+        rows = WarehouseRows(self, schema, draws, positions, bound=bound)
         if bound is None:
             self.__dict__.setdefault("rows_there", rows.num_rows)
         return Opened(rows.described(), None, None, bounded=bound is not None)
@@ -324,7 +323,7 @@ class WarehousePlace(StreamedPlace):
 
     def compiled(self, schema: Schema) -> dict[str, str] | None:
         """The position of each column in the engine's SQL."""
-        result = {}
+        positions = {}
         for name, column in schema.measured().items():
             kind = kind_of(self.expression.schema()[name])
             sql = position(column, name, kind, self.source.dialect) if kind else None
@@ -332,8 +331,8 @@ class WarehousePlace(StreamedPlace):
                 sql = worded(column, name, self.source.dialect)
             if sql is None:
                 return None
-            result[name] = sql
-        return result
+            positions[name] = sql
+        return positions
 
     @property
     def relation(self) -> str:

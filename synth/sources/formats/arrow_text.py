@@ -75,8 +75,8 @@ def as_bytes(array: pa.Array) -> pa.Array:
 
 def _repaired(chunk: pa.Array) -> pa.Array:
     if pt.is_dictionary(chunk.type):
-        held = _repaired(chunk.dictionary)
-        return chunk if held is chunk.dictionary else pa.DictionaryArray.from_arrays(chunk.indices, held)
+        texts = _repaired(chunk.dictionary)
+        return chunk if texts is chunk.dictionary else pa.DictionaryArray.from_arrays(chunk.indices, texts)
     try:
         chunk.validate(full=True)
     except pa.ArrowInvalid:

@@ -69,22 +69,22 @@ def form_of(column: Column, dialect: Dialect | None) -> Form | None:
     if column.type not in NUMERIC:
         return None
     stated = Numbers(dialect.decimal, dialect.thousands) if dialect else Numbers()
-    result = numbers(column.format) if column.format else stated
-    return None if result == Numbers() else result
+    form = numbers(column.format) if column.format else stated
+    return None if form == Numbers() else form
 
 
 def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:
     """Each text as the codec reads it, null where it is null; ``UNREADABLE`` where it does not fit."""
     plain = pc.utf8_trim_whitespace(texts)
-    result = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
-    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(result, UNREADABLE))
+    plainly = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
+    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(plainly, UNREADABLE))
 
 
 def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
     """Empty cells, missing codes, texts behind an apostrophe (csv_injection.py), and infinite numbers."""
     known = pa.array(sorted({canonical(c) for c in codes} | {c.strip() for c in codes} | {""}), pa.string())
-    retained = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
-    return pc.or_(retained, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else retained
+    as_it_is = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
+    return pc.or_(as_it_is, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else as_it_is
 
 
 def pointed(plain: pa.Array, form: Numbers) -> pa.Array:
@@ -108,9 +108,9 @@ def iso(plain: pa.Array, form: Dates) -> pa.Array:
     >>> iso(pa.array(["31.1.2020", "2020-01-31"]), Dates(("dd", ".", "mm", ".", "yyyy"))).to_pylist()
     ['2020-01-31', None]
     """
-    result = pc.extract_regex(plain, form.pattern)
+    found = pc.extract_regex(plain, form.pattern)
     names = [p for p in form.parts if p.isalpha() and len(p) > 1]
-    part = {n: pc.struct_field(result, n) for n in names}
+    part = {n: pc.struct_field(found, n) for n in names}
     year = part.get("yyyy")
     if year is None:
         late = pc.greater_equal(part["yy"].cast(pa.int32()), CENTURY)
@@ -163,8 +163,8 @@ class Writing:
     @staticmethod
     def of(schema: Schema) -> "Writing | None":
         """What the schema says; None where a plain file says the same."""
-        result = {n: form_of(c, schema.dialect) for n, c in schema.retained().columns.items()}
-        forms = {n: f for n, f in result.items() if isinstance(f, Dates) or (f is not None and f.decimal != ".")}
+        every = {n: form_of(c, schema.dialect) for n, c in schema.retained().columns.items()}
+        forms = {n: f for n, f in every.items() if isinstance(f, Dates) or (f is not None and f.decimal != ".")}
         dialect = schema.dialect or Dialect()
         if not forms and dialect.model_copy(update={"source": "declared", "thousands": None}) == Dialect():
             return None
@@ -189,16 +189,16 @@ def respelt(plain: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Arra
     ['1234,5', 'NA']
     """
     if isinstance(form, Numbers):
-        result = pc.replace_substring(plain, ".", form.decimal)
+        spelt = pc.replace_substring(plain, ".", form.decimal)
     else:
-        result = pc.fill_null(_dated(plain, form), plain)
-    return pc.if_else(stays(plain, form, codes), plain, result)
+        spelt = pc.fill_null(_dated(plain, form), plain)
+    return pc.if_else(stays(plain, form, codes), plain, spelt)
 
 
 def _dated(plain: pa.Array, form: Dates) -> pa.Array:
     """Dates as the form writes them, with the clock where it has one; null for what is no date."""
-    result = pc.extract_regex(plain, ISO)
-    part = {n: pc.struct_field(result, n) for n in ("yyyy", "mm", "dd", "HH", "MM", "SS")}
+    found = pc.extract_regex(plain, ISO)
+    part = {n: pc.struct_field(found, n) for n in ("yyyy", "mm", "dd", "HH", "MM", "SS")}
     part |= {n: pc.if_else(pc.equal(part[n], ""), "00", part[n]) for n in ("HH", "MM", "SS")}
     part["yy"] = pc.utf8_slice_codeunits(part["yyyy"], 2, 4)
     hour = part["HH"].cast(pa.int32())
@@ -266,5 +266,5 @@ def _ambiguous(schema: Schema, name: str, form: Form) -> bool:
     places, _ = codec.known(free, np.array(numerals, dtype=object))
     alone = schema.model_copy(update={"columns": {name: column}})
     plain = codec.decode({name: places[places >= 0]}, alone, num_rows=int(np.sum(places >= 0)))[name]
-    reported = respelt(plain, form, codes)
-    return bool(pc.any(pc.and_(stays(reported, form, codes), pc.not_equal(reported, plain))).as_py())
+    written = respelt(plain, form, codes)
+    return bool(pc.any(pc.and_(stays(written, form, codes), pc.not_equal(written, plain))).as_py())

@@ -235,14 +235,14 @@ def header(path: Path, dialect: Dialect | None = None) -> Header:
         io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", errors="replace", newline="") as lines,
     ):
         try:
-            result = _first_record(lines, form)
+            first = _first_record(lines, form)
         except READ_FAULTS:
             raise InputError(f"{path}: {PACKED}") from None
         except csv.Error:
             raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
-    if any(LOST.decode() in name for name in result.names):
+    if any(LOST.decode() in name for name in first.names):
         raise InputError(f"{path}: its column names are not {ENCODINGS[form.encoding]}; {STATED}")
-    names = csv_injection.names(result.names)
+    names = csv_injection.names(first.names)
     check_names(names, thing=str(path))
     for mark, said in DELIMITERS.items():  # one name that holds another separator is no header of one column
         if len(names) == 1 and mark != form.delimiter and mark not in ",|" and mark in names[0]:
@@ -250,7 +250,7 @@ def header(path: Path, dialect: Dialect | None = None) -> Header:
                 f"{path}: its columns are separated by {said}; state its delimiter in the schema's dialect "
                 f"(`synth.draft` finds it), or save it with {DELIMITERS[form.delimiter]}"
             )
-    return Header(names, result.blank_lines)
+    return Header(names, first.blank_lines)
 
 
 def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:

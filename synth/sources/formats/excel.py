@@ -118,9 +118,9 @@ def _check_archive(path: Path, raw: IO[bytes]) -> None:
         raise InputError(f"{path}: it has a password or is an old .xls workbook; save it as .xlsx without a password")
     with zipfile.ZipFile(raw) as archive:
         parts = archive.infolist()
-        held = [part for part in parts if not part.filename.startswith(STREAMED + UNREAD)]
+        whole = [part for part in parts if not part.filename.startswith(STREAMED + UNREAD)]
         unpacked = sum(part.file_size for part in parts)  # no more than this is ever unpacked of a part
-        if unpacked > MAX_UNPACKED or any(part.file_size > MAX_PART for part in held):
+        if unpacked > MAX_UNPACKED or any(part.file_size > MAX_PART for part in whole):
             limit = f"{MAX_UNPACKED >> 20} MiB ({MAX_PART >> 20} MiB of styles)"
             raise InputError(f"{path}: it unpacks to more than {limit}; save the table as CSV or Parquet")
         for part in parts:

@@ -55,13 +55,13 @@ def rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def _row(element: Element, shared: list[str], book: Any) -> tuple[Any, ...]:
-    held: dict[int, Any] = {}
+    cells: dict[int, Any] = {}
     column = 0
     for cell in element:
         place = cell.get("r")
         column = coordinate_to_tuple(place)[1] if place else column + 1
-        held[column] = value(cell, shared, book)
-    return tuple(map(held.get, range(1, max(held, default=0) + 1)))
+        cells[column] = value(cell, shared, book)
+    return tuple(map(cells.get, range(1, max(cells, default=0) + 1)))
 
 
 def value(cell: Element, shared: list[str], book: Any) -> Any:

@@ -46,11 +46,11 @@ def parquet_files(path: Path) -> list[Path]:
         return [path]
     if is_delta(path):
         return _current(path)
-    result = sorted(p for p in path.iterdir() if p.name.lower().endswith(ENDINGS))
-    result = [p for p in result if not p.name.startswith((".", "_"))]
-    if not result:
+    paths = sorted(p for p in path.iterdir() if p.name.lower().endswith(ENDINGS))
+    paths = [p for p in paths if not p.name.startswith((".", "_"))]
+    if not paths:
         raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
-    return result
+    return paths
 
 
 def check_whole(path: Path) -> None:
@@ -77,8 +77,8 @@ def is_delta(path: Path) -> bool:
 
 
 def _is_iceberg(path: Path) -> bool:
-    held = path / "metadata"
-    return is_folder(held) and any(ICEBERG.fullmatch(p.name) for p in held.glob("*.metadata.json"))
+    metadata = path / "metadata"
+    return is_folder(metadata) and any(ICEBERG.fullmatch(p.name) for p in metadata.glob("*.metadata.json"))
 
 
 def _current(path: Path) -> list[Path]:
@@ -95,7 +95,7 @@ def _current(path: Path) -> list[Path]:
         table = DeltaTable(home.as_uri())  # of a bare path it would decode the signs
         features, facts = set(table.protocol().reader_features or ()), table.metadata()
         masked = "deletionVectors" in features and any(b.num_rows for b in table.deletion_vectors())
-        result = sorted(Path(unquote(urlsplit(uri).path)).resolve() for uri in table.file_uris())  # no links, no ..
+        paths = sorted(Path(unquote(urlsplit(uri).path)).resolve() for uri in table.file_uris())  # no links, no ..
     except Exception:  # of many kinds, whose texts may quote the log, which holds cells
         raise InputError(
             f"{path}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
@@ -110,9 +110,9 @@ def _current(path: Path) -> list[Path]:
         != "none",
         f"partition columns ({', '.join(facts.partition_columns)}), which no file holds": bool(facts.partition_columns),
         f"the feature {', '.join(unknown)}": bool(unknown),
-        "files outside its folder, twice, or that are gone": len({*result}) < len(result)
-        or any(home not in p.parents or not p.is_file() for p in result),
-        "no file in its current version": not result,
+        "files outside its folder, twice, or that are gone": len({*paths}) < len(paths)
+        or any(home not in p.parents or not p.is_file() for p in paths),
+        "no file in its current version": not paths,
     }
     for fault, there in faults.items():
         if there:
@@ -120,7 +120,7 @@ def _current(path: Path) -> list[Path]:
                 f"{path}: this Delta table has {fault}, which is not read; write its current rows to a folder of "
                 "Parquet files, or name it as a table of Spark's catalogue"
             )
-    return result
+    return paths
 
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
@@ -206,8 +206,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
         table = excel.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
         raise EmptyTableError(f"{path}: {NO_ROWS}")
-    result = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
-    return result if kind(path) == "xlsx" else result.read_by(reading)
+    chosen = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
+    return chosen if kind(path) == "xlsx" else chosen.read_by(reading)
 
 
 def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
@@ -240,14 +240,14 @@ def write_parts(
     codes, by column; it is made in memory as a workbook is.
     """
     path = Path(path)
-    results, tables = kind(path), (_checked(columns, path) for columns in parts)
+    form, tables = kind(path), (_checked(columns, path) for columns in parts)
     try:
         with whole_files.beside(path) as draft:
-            if results == "csv":
+            if form == "csv":
                 csv_files.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
-            elif results == "xlsx":
+            elif form == "xlsx":
                 excel.write(draft, pa.concat_tables(tables), sheet="synthetic" if synthetic else "table")
-            elif results == "labelled":
+            elif form == "labelled":
                 mark, ending = MARK if synthetic else "", path.suffix.lower()
                 labelled.write(draft, pa.concat_tables(tables), ending=ending, label=mark, labels=labels or {})
             else:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth.schema.cells import seconds
 from synth.schema.dialect import MARKS, Dates, Dialect, Numbers, dates, numbers
 from synth.schema.table import NUMERIC, Column, canonical
 from synth.sources.formats.arrow_text import is_text
@@ -45,7 +46,7 @@ class DistinctTexts:
     values: pa.Array
     counts: np.ndarray
 
-    def share(self, fits: pa.Array) -> float:
+    def share(self, fits: pa.Array | np.ndarray) -> float:
         """Rows whose text fits."""
         rows = self.counts.sum()
         return float(self.counts[np.asarray(fits)].sum() / rows) if rows else 0.0
@@ -116,8 +117,8 @@ def _seen(table: Table, name: str, codes: Collection[str]) -> DistinctTexts:
     plain = pc.utf8_trim_whitespace(pa.array(text.values, pa.string()))
     counts = np.bincount(text.codes, minlength=len(plain))
     gone = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
-    retained = pc.invert(pc.or_(gone, pc.match_substring(plain, UNREADABLE)))
-    return DistinctTexts(values=plain.filter(retained), counts=counts[np.asarray(retained)])
+    says = pc.invert(pc.or_(gone, pc.match_substring(plain, UNREADABLE)))
+    return DistinctTexts(values=plain.filter(says), counts=counts[np.asarray(says)])
 
 
 def _dates(seen: Mapping[str, DistinctTexts], stated: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -145,19 +146,10 @@ def _date_forms(seen: DistinctTexts) -> list[str]:
     if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < FITTING_SHARE:
         return []
     fitting = (
-        [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
+        [d + clock for d in DAYS if seen.share(~np.isnan(seconds(iso(seen.values, dates(d + clock))))) >= FITTING_SHARE]
         for clock in CLOCKS
     )
     return next((forms for forms in fitting if forms), [])  # by the first clock that fits: it may be absent
-
-
-def _exist(texts: pa.Array) -> pa.Array:
-    """Which ISO texts name a day that there is."""
-    part = pc.extract_regex(texts, r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})")
-    y, m, d = (np.array(pc.fill_null(pc.struct_field(part, n), "0").cast(pa.int64())) for n in "ymd")
-    months = ((y - 1970) * 12 + m - 1).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (d - 1)
-    return pa.array((m >= 1) & (m <= 12) & (d >= 1) & (days.astype("datetime64[M]") == months))
 
 
 def _numbers(seen: DistinctTexts) -> list[Numbers] | None:
@@ -219,10 +211,10 @@ def _turned(
     text = table.column(name)
     values = pa.array(text.values, pa.string())
     plain = pc.utf8_trim_whitespace(values)
-    retained = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
+    missing = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
     if form is not None:
-        reported = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
-        values = pc.if_else(retained, values, reported)
+        turned = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
+        values = pc.if_else(missing, values, turned)
     values = pc.if_else(pc.match_substring(values, UNREADABLE), None, values)
     lost = int(np.bincount(text.codes, minlength=len(values))[np.asarray(pc.is_null(values))].sum())
     if lost:
@@ -237,9 +229,9 @@ def _nines(table: Table, name: str, codes: Collection[str], kind: str | None) ->
     seen = _seen(table, name, codes)
     if seen.share(pc.match_substring_regex(seen.values, PLAIN_NUMBER)) < 1 or len(seen.values) < 6:
         return []
-    result = np.array(seen.values.to_pylist(), dtype=np.float64)
+    figures = np.array(seen.values.to_pylist(), dtype=np.float64)
     for code in NINES:
-        at, others = result == code, result[result != code]
+        at, others = figures == code, figures[figures != code]
         low, high = others.min(), others.max()
         gap = code - high if code > 0 else low - code
         if seen.counts[at].sum() >= 3 and gap > max(high - low, abs(code) / 2):

@@ -63,9 +63,9 @@ class Table:
 
     def only(self, names: Iterable[str]) -> "Table":
         """The table with these columns alone. Errors: KeyError for an unknown name."""
-        result = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
-        result.dialect, result.labels = self.dialect, self.labels
-        return result
+        part = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
+        part.dialect, part.labels = self.dialect, self.labels
+        return part
 
     def kind(self, name: str) -> pa.DataType:
         """The type of a column's cells."""

@@ -153,11 +153,11 @@ def add_square(codes: Sequence[np.ndarray], sizes: Sequence[int], square: np.nda
 
 def summed(joints: Sequence[np.ndarray], plan: CountPlan) -> list[np.ndarray]:
     """The tables that are asked for, flat, each from the joint counts of its block."""
-    result = []
+    tables = []
     for at, axes in plan.tables:
         others = tuple(i for i, axis in enumerate(plan.blocks[at]) if axis not in axes)
-        result.append(joints[at].reshape(plan.shape(at)).sum(axis=others).reshape(-1) if others else joints[at])
-    return result
+        tables.append(joints[at].reshape(plan.shape(at)).sum(axis=others).reshape(-1) if others else joints[at])
+    return tables
 
 
 def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -43,10 +43,10 @@ class Encoder:
     def add(self, batch: Batch) -> None:
         """Encodes a batch."""
         texts = Schema.model_construct(columns={n: c for n, c in self.columns.items() if n not in batch.codes})
-        result = codec.encode(batch.table, texts, self._draws)
-        positions = dict(result.positions)
-        for name in result.positions:
-            self._count(name, result.clamped[name], result.unreadable[name])
+        coded = codec.encode(batch.table, texts, self._draws)
+        positions = dict(coded.positions)
+        for name in coded.positions:
+            self._count(name, coded.clamped[name], coded.unreadable[name])
         for name, codes in batch.codes.items():
             positions[name], clamped, unreadable = placed(self.columns[name], codes, self._draws)
             self._count(name, clamped, unreadable)

@@ -196,14 +196,14 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
     numbers alone, never on other roots (mechanisms/linked.md).
     """
-    retained, forest = _bare(schema, tables, draws)
+    kept, forest = _bare(schema, tables, draws)
     columns: dict[str, dict[str, np.ndarray]] = {}
     for name in schema.downwards:
         above, branch = schema.key_above(name), forest[name]
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
-        columns[name] = {n: _narrow(tables[name].positions[n], c)[retained[name]] for n, c in cells_of.items()}
+        columns[name] = {n: _narrow(tables[name].positions[n], c)[kept[name]] for n, c in cells_of.items()}
         if above is not None:
-            columns[above.parent][number_of(name)] = np.bincount(branch.parent, minlength=len(retained[above.parent]))
+            columns[above.parent][number_of(name)] = np.bincount(branch.parent, minlength=len(kept[above.parent]))
             columns[name] |= _derived(schema, name, columns[name], branch.rank)
     for name in schema.downwards:
         forest = forest.with_branch(name, replace(forest[name], columns=columns[name]))
@@ -217,9 +217,9 @@ def one_of_each_root(schema: Dataset, tables: Mapping[str, TableRows], draws: Dr
     one tree more or less is one row more or less of each table (mechanisms/values.md).
     """
     unordered = tuple(k.model_copy(update={"order": None}) for k in schema.keys)
-    retained, forest = _bare(schema.model_copy(update={"keys": unordered}), tables, draws)
+    kept, forest = _bare(schema.model_copy(update={"keys": unordered}), tables, draws)
     chosen = {}
-    for name, rows in retained.items():
+    for name, rows in kept.items():
         order, rank = ranked(forest.roots(name), draws)
         chosen[name] = rows[order[rank == 0]]
     return chosen
@@ -227,14 +227,14 @@ def one_of_each_root(schema: Dataset, tables: Mapping[str, TableRows], draws: Dr
 
 def _bare(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[dict[str, np.ndarray], Forest]:
     """Which rows of each table are kept, and how they hang together: a forest without columns."""
-    retained: dict[str, np.ndarray] = {}
-    result: dict[str, Branch] = {}
+    kept: dict[str, np.ndarray] = {}
+    branches: dict[str, Branch] = {}
     for name in schema.downwards:
         above = schema.key_above(name)
-        retained[name], result[name] = (
-            _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
+        kept[name], branches[name] = (
+            _root(schema, tables, draws) if above is None else _below(above, tables, kept, branches, draws)
         )
-    return retained, Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
+    return kept, Forest(branches, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 
 
 def _derived(schema: Dataset, name: str, columns: Mapping[str, np.ndarray], rank: np.ndarray) -> dict[str, np.ndarray]:
@@ -263,8 +263,8 @@ def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tup
 def _below(
     key: Key,
     tables: Mapping[str, TableRows],
-    retained: Mapping[str, np.ndarray],
-    result: Mapping[str, Branch],
+    kept: Mapping[str, np.ndarray],
+    branches: Mapping[str, Branch],
     draws: Draws,
 ) -> tuple[np.ndarray, Branch]:
     """The kept children of all kept parents, those of one parent next to each other."""
@@ -282,13 +282,13 @@ def _below(
     many = 1 + max(int(theirs.max(initial=0)), int(own.max(initial=0)))
     sizes = np.minimum(np.bincount(own[own >= 0], minlength=many), key.most_children)
     starts = np.cumsum(sizes) - sizes
-    of_parent = theirs[retained[key.parent]]
+    of_parent = theirs[kept[key.parent]]
     count = np.where(of_parent >= 0, sizes[of_parent], 0)
     parent = np.repeat(np.arange(len(of_parent)), count)
     place = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
     siblings = count[parent]
     rows = chosen[starts[of_parent[parent]] + place]
-    parts = result[key.parent].parts[parent] * siblings
+    parts = branches[key.parent].parts[parent] * siblings
     return rows, Branch(columns={}, parent=parent, siblings=siblings, rank=place, parts=parts)
 
 

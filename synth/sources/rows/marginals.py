@@ -99,16 +99,16 @@ def joint_tables(
         if place_lost is not None:
             place_lost(table, groupings[at].column, places[at])
 
-    starts, its_block, result = np.cumsum([0, *sizes]).tolist(), iter(wanted), []
+    starts, its_block, counts = np.cumsum([0, *sizes]).tolist(), iter(wanted), []
     for table in axes:
         if table in crossed:
             (row, col), shape = (starts[i] for i in table), [groupings[i].size for i in table]
-            result.append(answers[-1][row : row + shape[0], col : col + shape[1]].reshape(-1))
+            counts.append(answers[-1][row : row + shape[0], col : col + shape[1]].reshape(-1))
             continue
         at, own = next(its_block)
         joint = by_table[at, own].reshape([sizes[i] for i in own])
-        result.append(part(joint, own, table, groupings, moved))
-    return result
+        counts.append(part(joint, own, table, groupings, moved))
+    return counts
 
 
 def _wanted(
@@ -267,14 +267,14 @@ def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) 
     member = np.zeros((len(blocks), 1 + max((i for b in blocks for i in b), default=0)), dtype=bool)
     for at, block in enumerate(blocks):
         member[at, list(block)] = True
-    results = []
+    holding = []
     for table in axes:
         members = sorted(set(table))
         if len(members) <= 2:
-            results.append(first[members[0], members[-1]])
+            holding.append(first[members[0], members[-1]])
         else:
-            results.append(int(np.argmax(member[:, members].all(1))))
-    return results
+            holding.append(int(np.argmax(member[:, members].all(1))))
+    return holding
 
 
 def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:

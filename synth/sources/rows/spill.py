@@ -103,8 +103,8 @@ class Spill(EncodedRows):
         """A column's positions, int64 (num_rows,)."""
         if name not in self._kinds:
             raise KeyError(name)
-        results = [b[name] for b in self._narrow([name])]
-        return np.concatenate(results).astype(np.int64) if results else np.zeros(0, dtype=np.int64)
+        parts = [b[name] for b in self._narrow([name])]
+        return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
 
     @property
     def num_rows(self) -> int:
@@ -147,11 +147,11 @@ class Spill(EncodedRows):
         """Chunks of rows as they are stored."""
         self._flush()
         for chunk in self._chunks:
-            result = {n: self._read(chunk, n) for n in columns}
+            rows = {n: self._read(chunk, n) for n in columns}
             if self._retained is not None:
                 retained = self._retained[chunk.first : chunk.first + chunk.size]
-                result = {n: a[retained] for n, a in result.items()}
-            yield result
+                rows = {n: a[retained] for n, a in rows.items()}
+            yield rows
 
     def _read(self, chunk: _Chunk, name: str) -> np.ndarray:
         if chunk.arrays is not None:
@@ -182,10 +182,10 @@ def keep_parts(
 
     Returns a mark for each of ``num_rows`` rows. **Guarantee**: as of ``keep``, since no person is in two parts.
     """
-    retained = np.zeros(num_rows, dtype=bool)
+    kept = np.zeros(num_rows, dtype=bool)
     for persons, rows in parts:
-        retained[rows[keep(persons, max_rows, draws)]] = True
-    return retained
+        kept[rows[keep(persons, max_rows, draws)]] = True
+    return kept
 
 
 def ranked(codes: np.ndarray, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
