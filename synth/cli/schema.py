@@ -23,7 +23,7 @@ from synth.cli.options import (
     several,
     some,
 )
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.schema.names import MOST_PREFIX
 from synth.schema.table import MOST_CHILDREN
 
