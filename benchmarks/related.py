@@ -78,7 +78,7 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
         reported = {"scores": _of_both(case, coder, real, result), "rows": dict(result.num_rows)}
         reported |= {"seconds": result.seconds_total, "peak_mib": result.peak_mib}
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
-        columns = carry_out(request, schema, Context(rows=case.tables), questions=Nested(plan=TreePlan(oneway=1.0)))
+        columns = carry_out(request, schema, Context(rows=case.tables, questions=Nested(plan=TreePlan(oneway=1.0))))
         reported["columns"] = _of_both(case, coder, real, columns)
     reported["population"] = population(case, coder)
     if rival is not None:

@@ -38,7 +38,7 @@ MOST_SESSIONS = 10_000  # that are remembered
 def rules() -> Roles:
     """The roles of this installation; without a file, rules that stop nobody. Errors: InputError."""
     place = roles.place()
-    return _read(place, place.stat().st_mtime_ns if place.exists() else 0) if place else Roles({})
+    return _read(place, place.stat().st_mtime_ns if place.exists() else 0) if place else Roles()
 
 
 @lru_cache(maxsize=4)

@@ -33,8 +33,7 @@ False
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
@@ -171,7 +170,7 @@ def table() -> str:
 
 
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
-CAPS = ("max_epsilon", "max_delta")
+CAPS = {"max_epsilon", "max_delta"}
 USUAL_DELTA = 1e-3  # over all runs, where a budget names epsilon alone
 
 
@@ -206,90 +205,6 @@ class Visitor:
         return may(self.role, action, name=self.name, owner=owner)
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The rules of a shared installation.
-
-    Privacy: public only.
-    """
-
-    people: dict[str, list[str]]
-    epsilon_above: float | None = None
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
-    caps: Mapping[str, float] = field(default_factory=dict)
-
-    def visitor(self, address: str) -> Visitor | None:
-        """The visitor of that address, None where no role fits.
-
-        >>> Roles({"analyst": ["*@x.org"], "steward": ["ann@x.org"]}).visitor("Ann@x.org").role
-        'steward'
-        """
-        for role in ORDER:
-            if any(fnmatchcase(address.lower(), p.lower()) for p in self.people.get(role, [])):
-                return Visitor(name=address.lower(), role=role)
-        return None
-
-    def _rules(self, dataset: str) -> dict[str, Any]:
-        """The rules for a dataset, in whatever spelling of its name (names.py)."""
-        wanted = names.canonical(dataset)
-        return next((rules for name, rules in self.datasets.items() if names.canonical(name) == wanted), {})
-
-    def may_spend(self, visitor: Visitor, dataset: str) -> bool:
-        """Whether the visitor may spend of this dataset's budget."""
-        if not visitor.may("spend", visitor.name):
-            return False
-        named = self._rules(dataset).get("may_spend")
-        return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
-
-    def named(self, visitor: Visitor, dataset: str) -> bool:
-        """Whether the rules name this visitor as one who may spend of this dataset.
-
-        >>> Roles({}, None, {"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
-        True
-        """
-        return "may_spend" in self._rules(dataset) and self.may_spend(visitor, dataset)
-
-    def needs_approval(self, dataset: str, epsilon: float) -> bool:
-        """Whether a spend waits for a reviewer.
-
-        >>> Roles({}, 1.0).needs_approval("d", 1.0), Roles({}, 1.0).needs_approval("d", 1.1)
-        (False, True)
-        """
-        limit = self._rules(dataset).get("epsilon_above", self.epsilon_above)
-        return limit is not None and epsilon > limit
-
-    def budget(self, dataset: str) -> tuple[float, float] | None:
-        """The largest epsilon and delta over all runs on this dataset, None where the rules name none.
-
-        >>> Roles({}, None, {"d": {"max_epsilon": 1.0}}, {"max_epsilon": 3.0, "max_delta": 1e-4}).budget("d")
-        (1.0, 0.0001)
-        """
-        caps = {**self.caps, **{k: v for k, v in self._rules(dataset).items() if k in CAPS}}
-        return (caps["max_epsilon"], caps.get("max_delta", USUAL_DELTA)) if "max_epsilon" in caps else None
-
-    def may_cap(self, visitor: Visitor, dataset: str) -> bool:
-        """Whether the visitor may set the dataset's cap himself: where he may spend, and the rules name no budget.
-
-        >>> Roles({}, caps={"max_epsilon": 3.0}).may_cap(Visitor(name="ann@x.org", role="steward"), "d")
-        False
-        """
-        return self.may_spend(visitor, dataset) and self.budget(dataset) is None
-
-    def put_down(self, book: BudgetBook, dataset: str) -> None:
-        """Writes the dataset's budget into the ledger, which refuses whatever exceeds it; nothing where it is there."""
-        if (budget := self.budget(dataset)) is None:
-            return
-        policy = book.policy(dataset)
-        if policy is None or (policy.max_epsilon, policy.max_delta) != budget:
-            book.set_policy(dataset, max_epsilon=budget[0], max_delta=budget[1], approved_by="file of roles")
-
-
-def place() -> Path | None:
-    """The file of roles, None where there is one user only."""
-    named = os.environ.get("SYNTH_ROLES")
-    return Path(named).expanduser() if named else None
-
-
 class _People(toml_files.KnownTable):
     steward: list[str] | None = None
     reviewer: list[str] | None = None
@@ -310,10 +225,16 @@ class _Dataset(_Budget, _Approval):
     may_spend: list[str] | None = None
 
 
-class _File(toml_files.KnownTable):
+class Roles(toml_files.KnownTable):
+    """The rules of a shared installation, as the file has them; ``budget_of_each``: of its datasets, where they have
+    none of their own.
+
+    Privacy: public only.
+    """
+
     roles: _People = _People()
     approval: _Approval = _Approval()
-    budget: _Budget = _Budget()
+    budget_of_each: _Budget = Field(default=_Budget(), alias="budget")
     datasets: dict[str, _Dataset] = Field(default_factory=dict)
 
     @field_validator("datasets")
@@ -323,16 +244,86 @@ class _File(toml_files.KnownTable):
             raise ValueError("two names of datasets are spellings of one; keep one of them")
         return datasets
 
+    def visitor(self, address: str) -> Visitor | None:
+        """The visitor of that address, None where no role fits.
+
+        >>> Roles(roles={"analyst": ["*@x.org"], "steward": ["ann@x.org"]}).visitor("Ann@x.org").role
+        'steward'
+        """
+        for role in ORDER:
+            if any(fnmatchcase(address.lower(), p.lower()) for p in getattr(self.roles, role) or ()):
+                return Visitor(name=address.lower(), role=role)
+        return None
+
+    def _rules(self, dataset: str) -> _Dataset:
+        """The rules for a dataset, in whatever spelling of its name (names.py)."""
+        wanted = names.canonical(dataset)
+        return next((r for name, r in self.datasets.items() if names.canonical(name) == wanted), _Dataset())
+
+    def may_spend(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the visitor may spend of this dataset's budget."""
+        if not visitor.may("spend", visitor.name):
+            return False
+        named = self._rules(dataset).may_spend
+        return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
+
+    def named(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the rules name this visitor as one who may spend of this dataset.
+
+        >>> Roles(datasets={"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
+        True
+        """
+        return self._rules(dataset).may_spend is not None and self.may_spend(visitor, dataset)
+
+    def needs_approval(self, dataset: str, epsilon: float) -> bool:
+        """Whether a spend waits for a reviewer.
+
+        >>> rules = Roles(approval={"epsilon_above": 1.0})
+        >>> rules.needs_approval("d", 1.0), rules.needs_approval("d", 1.1)
+        (False, True)
+        """
+        own = self._rules(dataset).epsilon_above
+        limit = self.approval.epsilon_above if own is None else own
+        return limit is not None and epsilon > limit
+
+    def budget(self, dataset: str) -> tuple[float, float] | None:
+        """The largest epsilon and delta over all runs on this dataset, None where the rules name none.
+
+        >>> Roles(datasets={"d": {"max_epsilon": 1.0}}, budget={"max_epsilon": 3.0, "max_delta": 1e-4}).budget("d")
+        (1.0, 0.0001)
+        """
+        usual, own = (
+            b.model_dump(include=CAPS, exclude_none=True) for b in (self.budget_of_each, self._rules(dataset))
+        )
+        caps = usual | own
+        return (caps["max_epsilon"], caps.get("max_delta", USUAL_DELTA)) if "max_epsilon" in caps else None
+
+    def may_cap(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the visitor may set the dataset's cap himself: where he may spend, and the rules name no budget.
+
+        >>> Roles(budget={"max_epsilon": 3.0}).may_cap(Visitor(name="ann@x.org", role="steward"), "d")
+        False
+        """
+        return self.may_spend(visitor, dataset) and self.budget(dataset) is None
+
+    def put_down(self, book: BudgetBook, dataset: str) -> None:
+        """Writes the dataset's budget into the ledger, which refuses whatever exceeds it; nothing where it is there."""
+        if (budget := self.budget(dataset)) is None:
+            return
+        policy = book.policy(dataset)
+        if policy is None or (policy.max_epsilon, policy.max_delta) != budget:
+            book.set_policy(dataset, max_epsilon=budget[0], max_delta=budget[1], approved_by="file of roles")
+
+
+def place() -> Path | None:
+    """The file of roles, None where there is one user only."""
+    named = os.environ.get("SYNTH_ROLES")
+    return Path(named).expanduser() if named else None
+
 
 def load(path: Path) -> Roles:
     """The roles in a file. Errors: InputError naming the entry and the rule."""
-    file = toml_files.load(path, _File, kind="roles", variable="SYNTH_ROLES")
-    return Roles(
-        file.roles.model_dump(exclude_none=True),
-        file.approval.epsilon_above,
-        {name: rules.model_dump(exclude_none=True) for name, rules in file.datasets.items()},
-        file.budget.model_dump(exclude_none=True),
-    )
+    return toml_files.load(path, Roles, kind="roles", variable="SYNTH_ROLES")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import numpy as np
 
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UnsettledError, UsageError
 from synth.generators.base import Ask, Run, Setting
-from synth.generators.method import Method
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal, same_rows
 from synth.pipeline.budget import mechanisms, setting
@@ -21,7 +20,6 @@ from synth.pipeline.learn_schema import learn, rows_to_learn
 from synth.pipeline.prepare import Context, RunPlan, on_card, prepare
 from synth.pipeline.priors import Encoded, encoded
 from synth.pipeline.private_rows import marked
-from synth.pipeline.rehearsal import Preview
 from synth.pipeline.request import RunRequest
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
@@ -326,20 +324,10 @@ class ChargedRun:
 
 
 @contextmanager
-def charge(
-    request: RunRequest,
-    schema: Schema | Dataset,
-    context: Context,
-    *,
-    questions: Method | None = None,
-    preview: Preview | None = None,
-) -> Iterator[ChargedRun]:
-    """The run of a request, once all that can be refused was checked; how what it buys is used ends in the ledger.
-
-    ``questions``: in place of the method's usual ones. ``preview``: that the rows are public.
-    """
+def charge(request: RunRequest, schema: Schema | Dataset, context: Context) -> Iterator[ChargedRun]:
+    """The run of a request, once all that can be refused was checked; how what it buys is used ends in the ledger."""
     context.reporter.stage("check")
     folder.check_steward_log(Path(context.log) if context.log is not None else None)
-    run = ChargedRun(prepare(request, schema, context, questions=questions, preview=preview), context)
+    run = ChargedRun(prepare(request, schema, context), context)
     with run.charged():
         yield run

@@ -240,8 +240,9 @@ def run_preview(
         said = STATEMENT.format(rows=many, name=twin.name)
         about = {"statement": said, "name": twin.name, "sha256": twin.sha256, "rows": many}
         try:
-            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY)
-            made = carry_out(request, schema, context, preview=Preview(priors=pretend.priors, card=about))
+            rows = Preview(priors=pretend.priors, card=about)
+            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY, preview=rows)
+            made = carry_out(request, schema, context)
         except SpentError as error:
             cause = error.__cause__
             raise UsageError(FAILED.format(cause if isinstance(cause, SynthError) else type(cause).__name__)) from None

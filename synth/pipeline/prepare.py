@@ -42,13 +42,16 @@ from synth.sources.table_source import FilePlace
 class Context:
     """``rows``: in memory, or several places by table, where the request names no table. ``noise``: other than the
     system's in tests alone. ``reporter``: is told of progress. ``audience``: what of the rows may be told.
-    ``log``: the steward's private file for the counts of cells outside the schema."""
+    ``log``: the steward's private file for the counts of cells outside the schema. ``questions``: in place of the
+    method's usual ones. ``preview``: that the rows are public, and what stands in for the priors that are named."""
 
     rows: Any = None
     noise: SystemNoise = field(default_factory=SystemNoise)
     reporter: Reporter = field(default_factory=Quiet)
     audience: Audience = EVERYBODY
     log: str | Path | None = None
+    questions: Method | None = None
+    preview: Preview | None = None
 
 
 class Beside(TypedDict, total=False):
@@ -221,26 +224,18 @@ NO_POLICY = "no policy for {}: nothing is capped; {}"
 SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
 
-def prepare(
-    request: RunRequest,
-    schema: Schema | Dataset,
-    context: Context,
-    *,
-    questions: Method | None = None,
-    preview: Preview | None = None,
-) -> RunPlan:
+def prepare(request: RunRequest, schema: Schema | Dataset, context: Context) -> RunPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
-    ``questions``: in place of the method's usual ones. ``preview``: that the rows are public, and what stands in for
-    the priors that the request names. Rows like those of another dataset in the ledger, as far as the context's
-    audience may know, are refused unless the request says that they are ``separate``.
+    Rows like those of another dataset in the ledger, as far as the context's audience may know, are refused unless the
+    request says that they are ``separate``.
 
     **Guarantee**: nothing is spent, and nothing that depends on a row's cells is kept or told. Errors: UsageError,
     InputError, BudgetError.
     """
-    audience, note = context.audience, context.reporter.note
+    audience, note, preview = context.audience, context.reporter.note, context.preview
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
-    plan = planned(request, schema, context, questions=questions)
+    plan = planned(request, schema, context)
     known: tuple[Prior, ...] = ()
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)
@@ -276,13 +271,11 @@ def prepare(
     return plan
 
 
-def planned(
-    request: RunRequest, schema: Schema | Dataset, context: Context, *, questions: Method | None = None
-) -> RunPlan:
+def planned(request: RunRequest, schema: Schema | Dataset, context: Context) -> RunPlan:
     """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
     rows, note = context.rows, context.reporter.note
     relation = relation_named(request.relation)
-    asked = _questions(request, relation, schema, questions)
+    asked = _questions(request, relation, schema, context.questions)
     tables = request.table if rows is None else rows
     located_at, public = located(tables, schema, request.source, given=rows is not None)
     linked = _linked(request, schema)

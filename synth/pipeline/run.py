@@ -30,7 +30,6 @@ from synth.pipeline.methods import generator_named, resolve_device
 from synth.pipeline.prepare import Context, Options
 from synth.pipeline.prepare import requested as requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import Quiet, Reporter, watched
 from synth.pipeline.request import RefitRequest, RunRequest, check_num_rows, check_seed
@@ -216,18 +215,11 @@ def run(
         return carry_out(request, schema, replace(context, reporter=reporter))
 
 
-def carry_out(
-    request: RunRequest,
-    schema: Schema | Dataset,
-    context: Context,
-    *,
-    questions: Method | None = None,
-    preview: Preview | None = None,
-) -> Result:
-    """As ``run``, of a request that stands already. ``questions``, ``preview``: as of ``charge``."""
+def carry_out(request: RunRequest, schema: Schema | Dataset, context: Context) -> Result:
+    """As ``run``, of a request that stands already."""
     check_left(request.learn_share)
     clock, reporter = time.perf_counter(), context.reporter
-    with PeakMemory() as peak, charge(request, schema, context, questions=questions, preview=preview) as paid:
+    with PeakMemory() as peak, charge(request, schema, context) as paid:
         plan, started = paid.plan, time.perf_counter()
         paid.learn()
         releases, setting = paid.measure()

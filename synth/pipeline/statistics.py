@@ -1,7 +1,7 @@
 """Further statistics of a private table, paid for by a spend of their own: means, quantiles and group counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod, sqrt
 from typing import Any
 
@@ -203,7 +203,7 @@ def carry_out(request: RunRequest, schema: Schema, context: Context) -> Statisti
         raise UsageError(f"`ask=` is missing: {FORMS}")
     questions = StatisticsQuestions(asked=tuple(Asked.read(words) for words in request.ask))
     questions.check_schema(schema)
-    with charge(request, schema, context, questions=questions) as paid:
+    with charge(request, schema, replace(context, questions=questions)) as paid:
         releases, setting = paid.measure()
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(questions.asked, releases, strict=True))
         return Statistics(answers=answers, card=paid.card())

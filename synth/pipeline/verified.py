@@ -206,7 +206,7 @@ class Questions:
         self._check_columns(schema)
         planned, synthetic = self.planned, self.synthetic
         questions = VerifiedQuestions(planned=planned)
-        with charge(request, schema, context, questions=questions) as paid:
+        with charge(request, schema, replace(context, questions=questions)) as paid:
             releases, setting = paid.measure()
             if setting.public_rows is not None:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)

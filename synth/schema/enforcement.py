@@ -182,15 +182,7 @@ def _function(rule: Function, columns: Columns) -> Compiled:
             out[_all_hold(conditions, rows)] = place
         return out
 
-    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        must = value(rows)
-        return (must >= 0) & (rows[rule.column] != must) if rule.column in rows else must >= 0
-
-    def mend(rows: dict[str, np.ndarray], _: np.ndarray, __: Redraw) -> None:
-        must = value(rows)
-        rows[rule.column] = must if other >= 0 else np.where(must >= 0, must, rows[rule.column])
-
-    return Compiled(rule, broken, mend, whole=True)
+    return _given(rule, rule.column, value)
 
 
 def _fixed(rule: Fixed, columns: Columns) -> Compiled:
@@ -231,14 +223,20 @@ def _fixed(rule: Fixed, columns: Columns) -> Compiled:
 
 
 def _within(rule: Within, columns: Columns) -> Compiled:
-    of, child, parent = areas.parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
+    of = areas.parents(columns[rule.child], columns[rule.parent])
+    return _given(rule, rule.parent, lambda rows: of[rows[rule.child]])
+
+
+def _given(rule: Function | Within, column: str, value: Callable[[Mapping[str, np.ndarray]], np.ndarray]) -> Compiled:
+    """A rule that writes a column of all rows, which may be absent; ``value`` (n,): -1 where the rule does not say."""
 
     def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        must = of[rows[child]]
-        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
+        must = value(rows)
+        return (must >= 0) & (rows[column] != must) if column in rows else must >= 0
 
     def mend(rows: dict[str, np.ndarray], _: np.ndarray, __: Redraw) -> None:
-        rows[parent] = of[rows[child]]
+        must = value(rows)
+        rows[column] = np.where(must >= 0, must, rows[column]) if column in rows else must
 
     return Compiled(rule, broken, mend, whole=True)
 

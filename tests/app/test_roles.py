@@ -85,7 +85,9 @@ def test_one_steward_does_not_see_another_s_tables_and_runs(signed, start, peopl
 
 
 def test_rules_of_a_dataset():
-    rules = Roles({}, 1.0, {"secret": {"may_spend": ["eve@x.org"], "epsilon_above": 0.1}})
+    rules = Roles(
+        approval={"epsilon_above": 1.0}, datasets={"secret": {"may_spend": ["eve@x.org"], "epsilon_above": 0.1}}
+    )
     ann, eve = (Visitor(name=f"{n}@x.org", role="steward") for n in ("ann", "eve"))
     assert rules.may_spend(ann, "club")
     assert not rules.may_spend(ann, "secret")

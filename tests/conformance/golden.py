@@ -52,8 +52,11 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
         pipeline.carry_out(
             request.changed(ledger=Path(folder) / "l.sqlite", out=out),
             related_trees.SCHEMA if name == TREE else schema,
-            Context(rows=trees if name == TREE else small_frame(300), noise=SeededNoise(noise)),
-            questions=quick if name == TREE else None,
+            Context(
+                rows=trees if name == TREE else small_frame(300),
+                noise=SeededNoise(noise),
+                questions=quick if name == TREE else None,
+            ),
         )
         parts = [p for p in sorted(out.iterdir()) if p.suffix in (".csv", ".safetensors") or p.name == "schema.json"]
         return {p.name: sha256(p.read_bytes()).hexdigest()[:16] for p in parts}

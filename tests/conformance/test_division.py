@@ -70,5 +70,5 @@ def test_of_related_tables_too(tmp_path, monkeypatch):
     request = RunRequest(dataset="d", ledger=tmp_path / "ledger.sqlite", num_rows=5, **BUDGET)
     few = Nested(options=TreeOptions(roots=6, children=12, steps=20))
     rows = {"a": parents, "b": children}
-    run = carry_out(request, schema, Context(rows=rows, noise=SeededNoise(1)), questions=few)
+    run = carry_out(request, schema, Context(rows=rows, noise=SeededNoise(1), questions=few))
     assert [replace(p, share=pytest.approx(p.share)) for p in plan.budget] == division(run.card["mechanisms"])

@@ -93,7 +93,7 @@ def test_a_release_of_every_shape_is_sound(shape, relation, method, tmp_path):
     schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     out = tmp_path / "release"
     request = RunRequest(epsilon=2.0, delta=1e-5, relation=relation, out=out, num_rows=30)
-    result = carry_out(request, schema, Context(rows=rows(shape)), questions=METHODS[method])
+    result = carry_out(request, schema, Context(rows=rows(shape), questions=METHODS[method]))
     (spend,) = [e for e in Ledger().entries("shape") if e.kind == "spend"]
     assert (spend.epsilon, spend.relation, spend.unit) == (2.0, relation, "a")
     assert verify.check(verify.load(out)).epsilon_derived <= 2.0

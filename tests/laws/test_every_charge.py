@@ -258,7 +258,7 @@ def tree(tmp_path_factory):
             table=place / "tables", epsilon=epsilon, delta=1e-6, out=out, ledger=place / "l.sqlite", num_rows=20, seed=1
         )
         few = Nested(options=TreeOptions(fits=2, roots=6, children=12, steps=20))
-        carry_out(request, synth.app_api.parse_related(TREE), Context(), questions=few)
+        carry_out(request, synth.app_api.parse_related(TREE), Context(questions=few))
 
     run_it(place / "own", OWN)
     if (child := os.fork()) == 0:

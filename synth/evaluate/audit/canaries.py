@@ -5,6 +5,7 @@ Of related tables each canary is a root with all its children.
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def one_run(
             num_rows=canaries if related else 50 * canaries,
         )
         smaller = quick() if quick is not None and related else None
-        made = pipeline.carry_out(request, schema, context, questions=smaller)
+        made = pipeline.carry_out(request, schema, replace(context, questions=smaller))
         releases = bundle.load_release(Path(folder) / "out", tree=None).releases
     scores = _released(releases, canaries)
     if scores is None:

@@ -11,7 +11,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 steward_log=place / "job" / "steward.json",
             )
             smaller = SMALL if ticket.tree else None  # that is past all rows
-            pipeline.carry_out(request, ticket.schema, context, questions=smaller)
+            pipeline.carry_out(request, ticket.schema, replace(context, questions=smaller))
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
         return error.exit_code, str(error)

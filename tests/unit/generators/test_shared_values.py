@@ -31,7 +31,7 @@ def alike(regions, ledger, *, order=None, questions):
     )
     schema = related({"n": IDENTIFIER, "region": {"type": "categorical", "categories": names}}, most=ROWS, order=order)
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=ledger, seed=0)
-    made = carry_out(request, schema, Context(rows={"p": homes, "c": rows}), questions=questions)
+    made = carry_out(request, schema, Context(rows={"p": homes, "c": rows}, questions=questions))
     result = made.frames["c"].groupby("id")["region"]
     return result.nunique()[result.size() > 1].eq(1).mean()
 
