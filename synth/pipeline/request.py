@@ -321,13 +321,9 @@ class ReportRequest(FreeRequest):
 
 
 Request = RunRequest | RefitRequest | ReportRequest
-TASKS: dict[str, type[Request]] = {
-    "run": RunRequest,
-    "learn": LearningRequest,
-    "statistics": StatisticsRequest,
-    "verified": VerifiedRequest,
-    "refit": RefitRequest,
-    "report": ReportRequest,
+TASKS: dict[str, type[Request]] = {"run": RunRequest} | {
+    kind.model_fields["task"].default: kind
+    for kind in (LearningRequest, StatisticsRequest, VerifiedRequest, RefitRequest, ReportRequest)
 }
 
 
