@@ -5,7 +5,7 @@ from math import exp, log10
 from synth.capacity.views import Capacity
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
-from synth.evaluate.audit.whole import Sight, WholeAudit
+from synth.evaluate.audit.whole import CanaryResult, WholeAudit
 from synth.lazy import Lazy
 from synth.report import html, svg
 from synth.report.html import figure
@@ -80,17 +80,17 @@ def _axes(x_label: str, y_label: str, log: bool) -> list[Shape]:
 def whole_page(whole_audit: WholeAudit) -> str:
     """The page of an audit from files to release folders: every canary, what it is made for, what was seen with it."""
     title = f"Audit of {whole_audit.method} from file to release"
-    rows = [_line(s) for s in whole_audit.sights]
+    rows = [_line(s) for s in whole_audit.results]
     return html.render(
         "whole_audit.html", title=title, mark=None, result=whole_audit, rows=rows, left_out=whole_audit.left_out
     )
 
 
-def _line(sight: Sight) -> list[str]:
-    seen, claim = sight.moments, figure(sight.finding.claim.mu)
+def _line(result: CanaryResult) -> list[str]:
+    seen, claim = result.moments, figure(result.finding.claim.mu)
     moved, noise = (None, None) if seen is None else (seen.mu, seen.noise_estimate)
-    told = "yes" if sight.violated else "no"
-    return [sight.name, sight.kind, sight.shows, told, sight.seen_by, figure(moved), claim, figure(noise, 2)]
+    told = "yes" if result.violated else "no"
+    return [result.name, result.kind, result.shows, told, result.seen_by, figure(moved), claim, figure(noise, 2)]
 
 
 def capacity_page(capacity: Capacity) -> str:

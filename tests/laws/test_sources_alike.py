@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import synth
-from synth.evaluate.audit.journeys import Observation, Ticket, journey
+from synth.evaluate.audit.observed_runs import Observation, observed_run
+from synth.pipeline.request import RunRequest
 from synth.privacy.ledger.ledger import Ledger
 from synth.sources.formats import files
 from tests.engines import fill, spark
@@ -106,18 +107,8 @@ def folder(tmp_path: Path, name: str) -> Iterator[Path]:
 
 def ran(kind: str, odd: dict | None, place: Path, request) -> Observation:
     table, source = written(kind, odd, place, request)
-    return journey(
-        table,
-        source,
-        Ticket(
-            schema=synth.Schema.parse({"columns": COLUMNS}),
-            method="independent",
-            epsilon=1.0,
-            delta=1e-5,
-            relation="add_remove",
-        ),
-        place,
-    )
+    request = RunRequest(method="independent", epsilon=1.0, delta=1e-5)
+    return observed_run(table, source, request, synth.Schema.parse({"columns": COLUMNS}), place)
 
 
 def shown(reported: Observation) -> dict:

@@ -25,7 +25,7 @@ COUNTED, RANKED = linked.exact, forest.ranked
 def smallest_fit(monkeypatch):
     """What is told here is told before the fit, which is past all rows."""
     smallest = Nested(options=TreeOptions(fits=1, roots=2, children=2, steps=3))
-    monkeypatch.setattr("synth.evaluate.audit.journeys.SMALL", smallest)
+    monkeypatch.setattr("synth.evaluate.audit.observed_runs.SMALL", smallest)
 
 
 @pytest.mark.parametrize("canary", trees(), ids=lambda c: c.name)

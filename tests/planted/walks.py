@@ -3,9 +3,10 @@
 import tempfile
 from pathlib import Path
 
-from synth.evaluate.audit.journeys import Observation, Ticket, journey
+from synth.evaluate.audit.observed_runs import Observation, observed_run
 from synth.evaluate.audit.whole_tables import placed
 from synth.generators.core import related_questions as scout
+from synth.pipeline.request import RunRequest
 from synth.privacy.relation import Relation
 from tests.planted.suspects import swapped
 
@@ -14,15 +15,10 @@ def once(canary, table) -> Observation:
     """What is asked twice of related tables follows noisy answers, and differs from run to run: here nothing does."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
-        ticket = Ticket(
-            schema=canary.schema,
-            epsilon=1.0,
-            delta=1e-5,
-            method="mixture" if canary.tree or canary.prior else "independent",
-            relation="add_remove",
-        )
+        method = "mixture" if canary.tree or canary.prior else "independent"
+        request = RunRequest(epsilon=1.0, delta=1e-5, method=method)
         with placed(canary, table, place) as (written, source), swapped(scout, "FAINT", float("inf")):
-            return journey(written, source, ticket, place)
+            return observed_run(written, source, request, canary.schema, place)
 
 
 def reported_alike(canary, *, least: int) -> None:

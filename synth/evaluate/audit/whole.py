@@ -12,9 +12,9 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate.audit import canaries as planting
 from synth.evaluate.audit import runs
-from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.methods import claim_of
 from synth.evaluate.audit.neighbours import worst_pair
+from synth.evaluate.audit.observed_runs import Observation, observed_run
 from synth.evaluate.audit.statistics import (
     AnswerMoments,
     Claim,
@@ -30,6 +30,7 @@ from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.generators.core.related import Nested
 from synth.pipeline.methods import generator_named, granted
+from synth.pipeline.request import RunRequest
 from synth.privacy.accounting.events import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 
@@ -46,7 +47,7 @@ ENGINES = ("postgres", "spark")  # which are tried where `source` names them
 
 
 @dataclass(frozen=True)
-class Sight:
+class CanaryResult:
     """What was found with one canary. ``finding``: of everything that is seen; ``moments``: of the first counts."""
 
     name: str
@@ -71,7 +72,7 @@ class Sight:
         return "-"
 
     def plain(self) -> dict[str, Any]:
-        """The sight as JSON data."""
+        """The result as JSON data."""
         found = {"violated": self.violated, "seen_by": self.seen_by, "finding": self.finding.plain() | {"curve": []}}
         return asdict(self) | found
 
@@ -89,7 +90,7 @@ class WholeAudit:
     relation: str
     draws: int
     confidence: float
-    sights: tuple[Sight, ...]
+    results: tuple[CanaryResult, ...]
     seconds: float
     planted: Guesses | None = None
 
@@ -97,18 +98,18 @@ class WholeAudit:
     def violated(self) -> bool:
         """Whether any canary contradicts the claim."""
         guessed = self.planted is not None and self.planted.epsilon > self.epsilon
-        return guessed or any(s.violated for s in self.sights)
+        return guessed or any(s.violated for s in self.results)
 
     @property
     def left_out(self) -> list[str]:
         """What no canary of this audit goes through."""
-        untried = [e for e in ENGINES if e not in {s.kind for s in self.sights}]
+        untried = [e for e in ENGINES if e not in {s.kind for s in self.results}]
         return [*LEFT_OUT, *(f"{e} (it takes a database)" for e in untried)]
 
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
-        found = {"canaries": [s.plain() for s in self.sights], "violated": self.violated, "left_out": self.left_out}
-        own = {n: v for n, v in asdict(self).items() if n != "sights"}
+        found = {"canaries": [s.plain() for s in self.results], "violated": self.violated, "left_out": self.left_out}
+        own = {n: v for n, v in asdict(self).items() if n != "results"}
         return {**own, "whole": True, **found}
 
     def in_words(self) -> list[str]:
@@ -117,7 +118,7 @@ class WholeAudit:
             f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}, from file to "
             f"release: {'VIOLATED' if self.violated else 'not contradicted'}"
         ]
-        for s in self.sights:
+        for s in self.results:
             m = s.moments
             drawn = "" if m is None else f", noise {m.noise_estimate:.2f} of the claimed"
             verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
@@ -165,21 +166,21 @@ def audit_whole(
     if planted:
         planting.check(planted, relation)
     run: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "options": options or {}}
-    tickets = [Ticket(schema=c.schema, method=method, **run) for c in listed]
-    claims = [_claim(t, link, c) for t, c in zip(tickets, listed, strict=True)]
+    request = RunRequest(method=method, **run)
+    claims = [_claim(request, link, c) for c in listed]
     _check_draws(draws, failure, claims)
-    sights: list[Sight] = []
-    for canary, ticket, claim in zip(listed, tickets, claims, strict=True):
-        one, other = (_drawn(side, canary, ticket, draws) for side in canary.tables(link))
+    results: list[CanaryResult] = []
+    for canary, claim in zip(listed, claims, strict=True):
+        one, other = (_drawn(side, canary, request, draws) for side in canary.tables(link))
         a, b, names = numbered(one, other)
         finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
         about, known = (canary.name, canary.shows, canary.kind), _moments(one, other, failure)
-        sights.append(Sight(*about, finding=finding, moments=known))
-        progress(len(sights) / len(listed))
-        if first and sights[-1].violated:
+        results.append(CanaryResult(*about, finding=finding, moments=known))
+        progress(len(results) / len(listed))
+        if first and results[-1].violated:
             break
     guesses = None
-    if planted and not (first and sights[-1].violated):
+    if planted and not (first and results[-1].violated):
         related = any(c.tree for c in listed)
         guesses = planting.one_run(method, canaries=planted, confidence=1 - failure, related=related, **run)
     return WholeAudit(
@@ -189,7 +190,7 @@ def audit_whole(
         relation=str(link),
         draws=draws,
         confidence=confidence,
-        sights=tuple(sights),
+        results=tuple(results),
         seconds=time.perf_counter() - started,
         planted=guesses,
     )
@@ -204,29 +205,29 @@ def _check(link: Relation, draws: int, failure: float) -> None:
         raise UsageError(f"an audit of whole runs needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1")
 
 
-def _claim(ticket: Ticket, link: Relation, canary: Canary) -> Claim:
+def _claim(request: RunRequest, link: Relation, canary: Canary) -> Claim:
     """What a run on such tables claims; related ones are asked by Gaussians alone, which the grant's mu bounds.
 
     Errors: UsageError.
     """
     adjacency = Adjacency(relation=link, unit=canary.unit, max_rows=canary.max_rows)
-    grant = granted(ticket.epsilon, ticket.delta, adjacency, learning=False)
+    grant = granted(request.epsilon, request.delta, adjacency, learning=False)
     if canary.tree:
-        if ticket.method != Nested.name or ticket.options:
+        if request.method != Nested.name or request.options:
             raise UsageError(
                 f"`related=`: related tables are made by {Nested.name} without options; leave the others out"
             )
         return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
-    generator = generator_named(ticket.method, link, ticket.options)
+    generator = generator_named(request.method, link, request.options)
     generator.check_schema(canary.schema)
     if generator.needs_public_rows and not adjacency.rows_are_public:
         raise UsageError(
-            f"method {ticket.method} with these options needs a public row count; `whole=` uses tables of persons"
+            f"method {request.method} with these options needs a public row count; `whole=` uses tables of persons"
         )
     pair = worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.RunParts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
-    return claim_of(events, grant) if gaussian else Claim(epsilon=ticket.epsilon, delta=ticket.delta)
+    return claim_of(events, grant) if gaussian else Claim(epsilon=request.epsilon, delta=request.delta)
 
 
 def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
@@ -243,12 +244,12 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
         )
 
 
-def _drawn(table: Any, canary: Canary, ticket: Ticket, draws: int) -> list[Observation]:
+def _drawn(table: Any, canary: Canary, request: RunRequest, draws: int) -> list[Observation]:
     """Draws from one table, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         with placed(canary, table, place) as (written, source):
-            return [journey(written, source, ticket, place) for _ in range(draws)]
+            return [observed_run(written, source, request, canary.schema, place) for _ in range(draws)]
 
 
 def _moments(one: Sequence[Observation], other: Sequence[Observation], failure: float) -> AnswerMoments | None:

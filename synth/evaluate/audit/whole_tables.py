@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import InputError
-from synth.evaluate.audit.journeys import PRIOR
+from synth.evaluate.audit.observed_runs import PRIOR
 from synth.evaluate.audit.whole_canaries import TABLE, Canary
 from synth.pipeline.run import run as synthesise
 from synth.sources.engines.engine import Engine

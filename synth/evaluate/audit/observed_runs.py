@@ -1,4 +1,4 @@
-"""One journey of a table from a file to the release folder, and all that is seen of it outside the steward's store.
+"""One run on a table, from a file to the release folder, and all that is seen of it outside the steward's store.
 
 The rows go through `synth.run` itself: the reader of the file, cells placed at random, the bound on a person's rows,
 the ledger, the mechanisms with their noise, the fit, the draw, the files. Nothing of it is replaced.
@@ -11,7 +11,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from synth.errors import InputError, SynthError
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline import run as pipeline
+from synth.pipeline.prepare import Context
+from synth.pipeline.request import RunRequest
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
 from synth.schema.dataset import Dataset, taken
@@ -50,37 +52,23 @@ class Observation:
     answers: np.ndarray | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ticket:
-    """The public options of a run."""
-
-    schema: Schema | Dataset
-    method: str
-    epsilon: float
-    delta: float
-    relation: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def tree(self) -> bool:
-        """Whether rows belong to roots, or to persons who keep them."""
-        return taken(self.schema).tree is not None
-
-
-def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
-    """Runs once. ``place``: a folder that holds the table, its ledger, a prior; it is left as it was found."""
+def observed_run(
+    table: Any, source: str | None, request: RunRequest, schema: Schema | Dataset, place: Path
+) -> Observation:
+    """Runs the request once on a ``table``: a path, one at a ``source``, or rows in memory. ``place``: a folder that
+    holds the table, its ledger, a prior; it is left as it was found."""
     before = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
     notes: list[str] = []
     if source is not None:
-        gc.collect()  # an earlier journey's connection must not be this one's warning
+        gc.collect()  # an earlier run's connection must not be this one's warning
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(record=True) as warned,
     ):
         warnings.simplefilter("always")
-        code, message = _run(table, source, ticket, place, notes)
+        code, message = _run(table, source, request, schema, place, notes)
     texts = {
         "exit code": str(code),
         "message": message,
@@ -91,7 +79,7 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Obse
     }
     numbers: dict[str, float] = {}
     _look(place, before, numbers, texts)
-    answers = _tables_and_answers(ticket, place / "out", numbers) if code == 0 else None
+    answers = _tables_and_answers(taken(schema), place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
         if path.name not in before and not path.name.startswith("ledger."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -110,31 +98,22 @@ class _Noting(jobs.Reporter):
         super().note(message)
 
 
-def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: list[str]) -> tuple[int, str]:
+def _run(
+    table: Any, source: str | None, request: RunRequest, schema: Schema | Dataset, place: Path, notes: list[str]
+) -> tuple[int, str]:
     """Exit code and message, as the command line gives them."""
     job = jobs.create({}, folder=place / "job")
     report = _Noting(job, stages=pipeline.STAGES, bar=True)
     report.heard = notes
     try:
         with report:
-            request, context = pipeline.requested(
-                table,
-                source=source,
-                epsilon=ticket.epsilon,
-                delta=ticket.delta,
-                method=ticket.method,
-                relation=ticket.relation,
-                options=ticket.options,
-                dataset="audit",
-                ledger=place / "ledger.sqlite",
-                out=place / "out",
-                device="cpu",
-                prior=tuple(place.glob(PRIOR)),
-                reporter=report,
-                steward_log=place / "job" / "steward.json",
-            )
-            smaller = SMALL if ticket.tree else None  # that is past all rows
-            pipeline.carry_out(request, ticket.schema, replace(context, questions=smaller))
+            there: dict[str, Any] = {"ledger": place / "ledger.sqlite", "out": place / "out", "source": source}
+            there |= {"table": table} if isinstance(table, str | Path) else {}
+            request = request.changed(dataset="audit", device="cpu", prior=tuple(place.glob(PRIOR)), **there)
+            rows = None if request.table else table
+            smaller = SMALL if taken(schema).tree else None  # that is past all rows
+            context = Context(rows=rows, reporter=report, log=place / "job" / "steward.json", questions=smaller)
+            pipeline.carry_out(request, schema, context)
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
         return error.exit_code, str(error)
@@ -173,11 +152,11 @@ def _leaves(plain: Any, name: str, numbers: dict[str, float], texts: dict[str, s
         numbers[name] = float(plain)
 
 
-def _tables_and_answers(ticket: Ticket, out: Path, numbers: dict[str, float]) -> np.ndarray | None:
+def _tables_and_answers(schema: Schema | Dataset, out: Path, numbers: dict[str, float]) -> np.ndarray | None:
     """What each synthetic table holds, column by column, and row by row or how many children parents have; the first
     answers for ``Observation``, which of every table are asked for before anything is known of the rows."""
-    schema = taken(ticket.schema)
-    listed: list[tuple[str, Schema | None]] = [*schema.written.items()] if ticket.tree else [("", None)]
+    tree = schema.tree is not None
+    listed: list[tuple[str, Schema | None]] = [*schema.written.items()] if tree else [("", None)]
     for name, facts in listed:
         table = pd.read_csv(out / f"{name or 'synthetic'}.csv", dtype=str, keep_default_na=False)
         of, measured = (
@@ -194,10 +173,10 @@ def _tables_and_answers(ticket: Ticket, out: Path, numbers: dict[str, float]) ->
             sizes = table.groupby(list(key.columns)).size().value_counts()
             numbers |= {f"parents with {n} rows of {name}": float(many) for n, many in sizes.items()}
     try:
-        releases = folder.load_release(out, tree=ticket.tree).releases
+        releases = folder.load_release(out, tree=tree).releases
     except InputError:  # a method whose release holds no counts
         return None
-    parts = [v.ravel() / sigma for v, sigma in _first(releases, ticket.tree) if sigma >= LEAST_SIGMA]
+    parts = [v.ravel() / sigma for v, sigma in _first(releases, tree) if sigma >= LEAST_SIGMA]
     return np.concatenate(parts) if parts else None
 
 
