@@ -240,8 +240,8 @@ def run_preview(
         said = STATEMENT.format(rows=many, name=twin.name)
         about = {"statement": said, "name": twin.name, "sha256": twin.sha256, "rows": many}
         try:
-            rows = Preview(priors=pretend.priors, card=about)
-            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY, preview=rows)
+            public = Preview(priors=pretend.priors, card=about)
+            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY, preview=public)
             made = carry_out(request, schema, context)
         except SpentError as error:
             cause = error.__cause__
