@@ -20,8 +20,6 @@ from synth.schema.table import MOST_CHILDREN, UNCONFIRMED, Column, Key, PublicTa
 from synth.sources import named_databases
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft, rows_by_key, rows_retained
-from synth.sources.engines import sqlite
-from synth.sources.engines.engine import Engine
 from synth.sources.formats import files
 from synth.sources.formats.files import is_delta
 from synth.sources.formats.text_table import Table
@@ -271,11 +269,10 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
 def in_database(source: str) -> LocatedTables:
     """The tables of a database's own schema and the keys declared there. Errors: InputError, UsageError."""
     source = named_databases.address(source)
+    database = named_databases.database(source)
 
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(name, source)
 
-    headers = {t: named_databases.placed(source, t).header() for t in named_databases.tables(source)}
-    sqlite_file = sqlite.is_sqlite(source)
-    declared = sqlite.declared_keys(source, list(headers)) if sqlite_file else Engine(source).declared_keys()
-    return LocatedTables(headers=headers, rows=rows, declared=declared)
+    headers = {t: named_databases.placed(source, t).header() for t in database.tables()}
+    return LocatedTables(headers=headers, rows=rows, declared=database.declared_keys())

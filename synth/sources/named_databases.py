@@ -28,8 +28,7 @@ from synth.files import regular_files, toml_files
 from synth.schema import names
 from synth.sources.engines import addresses
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
-from synth.sources.engines.sqlite import tables as sqlite_tables
+from synth.sources.engines.sqlite import SCHEME, SqliteFile, SqlitePlace
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.formats.text_table import Table
@@ -96,8 +95,7 @@ def address(source: str) -> str:
 
 def check_bare(source: str) -> None:
     """Errors: UsageError for an address of no known engine, or one with a password in it."""
-    if not is_sqlite(source):
-        Engine(source)
+    database(source)
     if addresses.has_password(source):
         raise UsageError(
             "source: leave the password out of the address; put it into ~/.pgpass, PGPASSWORD or the file that "
@@ -107,8 +105,12 @@ def check_bare(source: str) -> None:
 
 def tables(source: str) -> list[str]:
     """Names of the tables and views at a source that its user may read, sorted. Errors: InputError, UsageError."""
-    full = address(source)
-    return sqlite_tables(full) if is_sqlite(full) else Engine(full).tables()
+    return database(address(source)).tables()
+
+
+def database(source: str) -> Engine | SqliteFile:
+    """What lies at a full address. Nothing is connected to. Errors: UsageError for an address of no known engine."""
+    return SqliteFile(source) if urlsplit(source).scheme == SCHEME else Engine(source)
 
 
 def place(table: str | Path, source: str | None) -> Place:
@@ -117,15 +119,14 @@ def place(table: str | Path, source: str | None) -> Place:
 
 
 def placed(source: str, table: str) -> StreamedPlace:
-    """A table at a full address. Nothing is connected to. Errors: UsageError for an address of no known engine."""
-    return SqlitePlace(source, table) if is_sqlite(source) else WarehousePlace(Engine(source), table)
+    """A table at a full address. Nothing is connected to. Errors: as ``database``."""
+    there = database(source)
+    return SqlitePlace(there, table) if isinstance(there, SqliteFile) else WarehousePlace(there, table)
 
 
 def shown(source: str) -> str:
     """An address without user, password and options; a name stands for itself. Errors: UsageError."""
-    if source.startswith("@"):
-        return source
-    return SqlitePlace(source, "").shown if is_sqlite(source) else Engine(source).shown
+    return source if source.startswith("@") else database(source).shown
 
 
 def identity(source: str) -> str:

@@ -22,7 +22,7 @@ from openpyxl.chart import BarChart
 
 from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.sqlite import SqlitePlace
+from synth.sources.engines.sqlite import SqliteFile, SqlitePlace
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.table_source import FramePlace, Place, place_of
 from tests.made import codes, dated, facts_of, number
@@ -472,7 +472,7 @@ def in_sqlite(path: Path, name: str, columns: Columns) -> Place:
         con.execute(f"CREATE TABLE {name} ({', '.join(f'{n} {kind}' for n, (kind, _) in columns.items())})")
         for row in rows_of(columns):
             con.execute(f"INSERT INTO {name} SELECT {', '.join(row)}")
-    return SqlitePlace(f"sqlite:///{path}/t.db", name)
+    return SqlitePlace(SqliteFile(f"sqlite:///{path}/t.db"), name)
 
 
 def in_labelled(ending: str) -> Writer:

@@ -15,7 +15,7 @@ from synth.pipeline.prepare import Context, prepare
 from synth.pipeline.request import RunRequest
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.noise import SeededNoise
-from synth.sources.engines.sqlite import SqlitePlace
+from synth.sources.engines.sqlite import SqliteFile, SqlitePlace
 from tests.engines import fill
 from tests.laws.related_trees import HOSTILE, ROWS, SCHEMA, beside, both, counts
 
@@ -86,7 +86,7 @@ def test_cells_of_other_types_than_their_column_says_are_texts(tmp_path):
         odd = [(1, "x"), ("word", 2.5), (b"\xff", None), (0.1, 1e300), (2**62, "\0"), (float("inf"), "\ud7ff")]
         base.executemany("INSERT INTO t VALUES (?, ?)", odd)
         base.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT), 1.0)")
-    place = SqlitePlace(f"sqlite:///{tmp_path}/odd.db", "t")
+    place = SqlitePlace(SqliteFile(f"sqlite:///{tmp_path}/odd.db"), "t")
     place.check_form(["a", 'b "c'])
     table = place.read(["a", 'b "c'])
     texts = [[column.values[i] for i in column.codes] for column in map(table.column, ("a", 'b "c'))]
@@ -105,4 +105,4 @@ def test_what_is_no_database_or_has_no_such_table_is_told_in_one_line(tmp_path, 
         )
         assert (code, reported in said) == (2, True), said
     with pytest.raises(InputError, match="no table 'events'"):
-        SqlitePlace(f"sqlite:///{tmp_path}/empty.db", "events").check_form(["id"])
+        SqlitePlace(SqliteFile(f"sqlite:///{tmp_path}/empty.db"), "events").check_form(["id"])

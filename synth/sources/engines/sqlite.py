@@ -32,28 +32,16 @@ TEXT = (
 )  # the shortest of both ways to write a number that says which one it is
 
 
-def is_sqlite(source: str) -> bool:
-    """Whether an address is of an SQLite file.
-
-    >>> is_sqlite("sqlite:///clinic.db"), is_sqlite("duckdb:///clinic.duckdb")
-    (True, False)
-    """
-    return urlsplit(source).scheme == SCHEME
-
-
 @dataclass(frozen=True)
-class SqlitePlace(StreamedPlace):
-    """A table or view of an SQLite file, opened for reading alone. ``source``: sqlite:///FILE."""
+class SqliteFile:
+    """An SQLite file, opened for reading alone. ``address``: sqlite:///FILE."""
 
-    source: str
-    table: str
-    reading: Reading = PLAIN
-    engine = SCHEME
+    address: str
 
     @property
     def path(self) -> Path:
         """The file."""
-        parts = urlsplit(self.source)
+        parts = urlsplit(self.address)
         return Path(unquote(parts.netloc + parts.path))
 
     @property
@@ -61,35 +49,29 @@ class SqlitePlace(StreamedPlace):
         """The address: there is no user and no password in it."""
         return f"{SCHEME}://{self.path}"
 
-    @property
-    def name(self) -> str:
-        """Address and table; that of a file is where it really lies."""
-        return f"{SCHEME}://{addresses.file(self.path)}/{self.table.removeprefix('main.')}"
+    def tables(self) -> list[str]:
+        """Names of its tables and views, sorted. Errors: InputError."""
+        with self.asked() as asked:
+            rows = asked.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            return [str(row[0]) for row in rows if not str(row[0]).startswith("sqlite_")]
 
-    def check_form(self, columns: Sequence[str]) -> None:
-        """Looks at names alone. Errors: InputError."""
-        names, thing = self.header(), f"source {self.shown}: table {self.table!r}"
-        check_names(names, thing=thing)
-        known(columns, names, thing=thing)
+    def declared_keys(self) -> list[Reference]:
+        """The foreign keys that its tables declare; one that names no column is of the parent's primary key.
 
-    def header(self) -> list[str]:
-        """Names of the table's columns. Errors: InputError where there is no such table."""
-        with self._asked() as asked:
-            names = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
-        if not names:
-            raise InputError(f"source {self.shown}: no table {self.table!r} is there; check the name")
-        return names
-
-    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        named = ", ".join(TEXT.format(_quoted(n)) for n in columns)
-        with self._asked() as asked:
-            cursor = asked.execute(f"SELECT {named} FROM {_quoted(self.table)}")
-            while rows := cursor.fetchmany(FETCH):
-                cells = zip(*rows, strict=True)
-                yield pa.table({n: pa.array(c, pa.string()) for n, c in zip(columns, cells, strict=True)})
+        Errors: InputError. Privacy: public only.
+        """
+        keys = 'SELECT id, seq, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
+        primary = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
+        rows, children = [], self.tables()
+        with self.asked() as asked:
+            for child in children:
+                for number, place, parent, column, other in asked.execute(keys, (child,)).fetchall():
+                    named = [row[0] for row in asked.execute(primary, (parent,))][place : place + 1]
+                    rows += [(number, child, column, parent, str(one)) for one in ([other] if other else named)]
+        return grouped(rows)
 
     @contextmanager
-    def _asked(self) -> Iterator[sqlite3.Connection]:
+    def asked(self) -> Iterator[sqlite3.Connection]:
         """A connection that cannot write. Errors: InputError, never the driver's words."""
         if not is_file(self.path):
             raise InputError(f"source {self.shown}: no such file; check the name")
@@ -106,27 +88,41 @@ class SqlitePlace(StreamedPlace):
             ) from None
 
 
-def tables(source: str) -> list[str]:
-    """Names of the tables and views of an SQLite file, sorted. Errors: InputError."""
-    with SqlitePlace(source, "")._asked() as asked:
-        rows = asked.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-        return [str(row[0]) for row in rows if not str(row[0]).startswith("sqlite_")]
+@dataclass(frozen=True)
+class SqlitePlace(StreamedPlace):
+    """A table or view of an SQLite file."""
 
+    source: SqliteFile
+    table: str
+    reading: Reading = PLAIN
+    engine = SCHEME
 
-def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
-    """The foreign keys that these tables declare; one that names no column is of the parent's primary key.
+    @property
+    def name(self) -> str:
+        """Address and table; that of a file is where it really lies."""
+        return f"{SCHEME}://{addresses.file(self.source.path)}/{self.table.removeprefix('main.')}"
 
-    Errors: InputError. Privacy: public only.
-    """
-    keys = 'SELECT id, seq, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
-    primary = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
-    rows = []
-    with SqlitePlace(source, "")._asked() as asked:
-        for child in names:
-            for number, place, parent, column, other in asked.execute(keys, (child,)).fetchall():
-                known = [other] if other else [row[0] for row in asked.execute(primary, (parent,))][place : place + 1]
-                rows += [(number, child, column, parent, str(one)) for one in known]
-    return grouped(rows)
+    def check_form(self, columns: Sequence[str]) -> None:
+        """Looks at names alone. Errors: InputError."""
+        names, thing = self.header(), f"source {self.source.shown}: table {self.table!r}"
+        check_names(names, thing=thing)
+        known(columns, names, thing=thing)
+
+    def header(self) -> list[str]:
+        """Names of the table's columns. Errors: InputError where there is no such table."""
+        with self.source.asked() as asked:
+            names = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
+        if not names:
+            raise InputError(f"source {self.source.shown}: no table {self.table!r} is there; check the name")
+        return names
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        named = ", ".join(TEXT.format(_quoted(n)) for n in columns)
+        with self.source.asked() as asked:
+            cursor = asked.execute(f"SELECT {named} FROM {_quoted(self.table)}")
+            while rows := cursor.fetchmany(FETCH):
+                cells = zip(*rows, strict=True)
+                yield pa.table({n: pa.array(c, pa.string()) for n, c in zip(columns, cells, strict=True)})
 
 
 def _quoted(name: str) -> str:
