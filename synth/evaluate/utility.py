@@ -73,6 +73,7 @@ def _guesses(
     for train, goal in zip(trained, goals, strict=False):
         known = np.flatnonzero(~np.isnan(goal))
         (x, z), marks = for_trees([train.take(known), held], names, base=trained[1])
+        x[:, np.isnan(x).all(axis=0)] = 0.0  # of a column without a value no tree can be made, nor anything learnt
         several = len(known) > 1 and (kind == "regressor" or len(np.unique(goal)) > 1)
         out.append((boosted(kind, marks, **how).fit(x, goal[known]), z) if several else None)
     return out
