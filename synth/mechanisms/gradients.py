@@ -126,10 +126,11 @@ class _Descending:
         drawn = noise.uniform_codes(len(self.codes), high=RATES) < round(plan.rate * RATES)
         picked, total = self.codes[drawn], np.zeros(plan.weights)
         self.gradients.at(question.weights)
-        for at in range(0, len(picked), CHUNK):
-            part = picked[at : at + CHUNK]
-            draws = noise.directions((CHUNK, plan.latent)) if plan.latent else np.zeros((CHUNK, 0))
-            total += on_lattice(self.gradients.of(part, draws) / plan.fallen(question.number), plan).sum(0)
+        for some, span in self.gradients.shares(picked):
+            for at in range(0, len(some), CHUNK):
+                draws = noise.directions((CHUNK, plan.latent)) if plan.latent else np.zeros((CHUNK, 0))
+                told = self.gradients.of(some[at : at + CHUNK], draws)
+                total[span] += on_lattice(told / plan.fallen(question.number), plan).sum(0)
         return total.astype(np.int64)
 
 
@@ -158,8 +159,15 @@ class PerExampleGradients:
         if self.field:
             self.network.prepare()
 
+    def shares(self, rows: np.ndarray) -> list[tuple[np.ndarray, slice]]:
+        """All rows (n, columns) and the span of numbers that theirs stand in; of a kernel with a label, label by label.
+
+        A row's gradient is zero outside its own label's span, and does not depend on other rows.
+        """
+        return self.network.shares(rows) if self.field else [(rows, slice(None))]
+
     def of(self, rows: np.ndarray, draws: np.ndarray) -> torch.Tensor:
-        """Gradients (n, weights) float32 of the losses of rows (n, columns), n <= ``CHUNK``; draws (``CHUNK``, latent).
+        """Gradients (n, span) of the losses of rows (n, columns), n <= ``CHUNK``, of one span; draws (CHUNK, latent).
 
         The shapes of all products are fixed: what is missing of a chunk is filled with rows without a group.
         """
@@ -220,8 +228,11 @@ def check_places(question: Step) -> None:
     draws = np.sin(1.0 + place[:, None] * np.arange(3, plan.latent + 3))
     gradients = PerExampleGradients(plan)
     gradients.at(question.weights)
-    whole = gradients.of(rows, draws)
     shifted, few = place * 37 % CHUNK, CHUNK // 3
-    same = torch.equal(gradients.of(rows[shifted], draws[shifted]), whole[shifted])
-    if not (same and torch.equal(gradients.of(rows[:few], draws), whole[:few])):
-        raise UsageError(PLACES)
+    for label in range(plan.sizes[plan.label]) if plan.label is not None else [0]:
+        if plan.label is not None:
+            rows[:, plan.label] = label
+        whole = gradients.of(rows, draws)
+        same = torch.equal(gradients.of(rows[shifted], draws[shifted]), whole[shifted])
+        if not (same and torch.equal(gradients.of(rows[:few], draws), whole[:few])):
+            raise UsageError(PLACES)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dtrtri
 from torch import nn
 
 from synth.questions.gradients import Descent
@@ -22,15 +21,17 @@ NUGGET = 1e-4  # of a gradient's variance, on the diagonal: points may coincide
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Points of one label: their ``places`` among all, an orthogonal ``turn`` of which the first ``inner`` columns span
-    their differences, lower factors of the covariance inside (m inner) and outside (m), and the factors' inverses."""
+    """Points of one label: their ``places`` among all, ``span`` of their numbers, an orthogonal ``turn`` of which the
+    first ``inner`` columns span their differences, the ``points`` (m, d) turned, lower factors of the covariance inside
+    (m inner) and outside (m)."""
 
     places: np.ndarray
+    span: slice
     turn: "Turn"
+    points: torch.Tensor
     inner: int
-    inside: np.ndarray
-    outside: np.ndarray
-    inverses: tuple[torch.Tensor, torch.Tensor]
+    inside: torch.Tensor
+    outside: torch.Tensor
 
 
 class Turn:
@@ -61,10 +62,9 @@ class Turn:
         """x Q, of rows x (..., d)."""
         return x - ((x @ self.v) @ self.t) @ self.v.T
 
-    def back(self, x: np.ndarray) -> np.ndarray:
+    def back(self, x: torch.Tensor) -> torch.Tensor:
         """x Q', of rows x (n, d)."""
-        v, t = self.v.numpy(), self.t.numpy()
-        return x - ((x @ v) @ t.T) @ v.T
+        return x - ((x @ self.v) @ self.t.T) @ self.v.T
 
 
 class KernelField(nn.Module):
@@ -85,30 +85,34 @@ class KernelField(nn.Module):
 
     def prepare(self) -> None:
         """Factorises the covariance at the points as they stand."""
-        whole, labels = self.points.detach().double().numpy(), self.labels()
-        self.blocks = [
-            self._factorised(whole, np.flatnonzero(labels == c)) for c in range(self.classes) if (labels == c).any()
-        ]
+        labels, at = self.labels(), 0
+        self.blocks = []
+        for label in range(min(self.classes, len(labels))):
+            self.blocks.append(self._factorised(np.flatnonzero(labels == label), at))
+            at = self.blocks[-1].span.stop
 
-    def _factorised(self, whole: np.ndarray, places: np.ndarray) -> Block:
-        points = whole[places]
+    def _factorised(self, places: np.ndarray, start: int) -> Block:
+        points = self.points.detach().double()[places]
         count, dim = points.shape
         inner = min(count - 1, dim)
-        turn = Turn.along((points[1:] - points[0]).T if inner == count - 1 else np.eye(dim))
-        apart = turn.forward(torch.from_numpy(points[:, None] - points)).numpy()[..., :inner]
-        square = ((points[:, None] - points) ** 2).sum(2)
-        slope, bend = (sum(np.exp(-square / (2 * s**2)) / s**p for s in self.scales) / len(self.scales) for p in (2, 4))
-        joint = slope[:, None, :, None] * np.eye(inner)[:, None, :]
-        joint = joint - (bend[..., None, None] * apart[..., :, None] * apart[..., None, :]).transpose(0, 2, 1, 3)
-        factors = [_factor(c, self.variance) for c in (joint.reshape(count * inner, count * inner), slope)]
-        inverses = [torch.from_numpy(np.ascontiguousarray(dtrtri(f, lower=1)[0])) for f in factors]
-        return Block(
-            places=places,
-            turn=turn,
-            inner=inner,
-            inside=factors[0],
-            outside=factors[1],
-            inverses=(inverses[0], inverses[1]),
+        turn = Turn.along((points[1:] - points[0]).T.numpy() if inner == count - 1 else np.eye(dim))
+        points = turn.forward(points)
+        apart = points[:, None, :inner] - points[:, :inner]
+        square = apart.square().sum(2)
+        slope, bend = (
+            sum(torch.exp(-square / (2 * s**2)) / s**p for s in self.scales) / len(self.scales) for p in (2, 4)
+        )
+        joint = torch.einsum("abi,abj->aibj", -torch.as_tensor(bend)[..., None] * apart, apart).contiguous()
+        joint.diagonal(dim1=1, dim2=3).add_(torch.as_tensor(slope)[..., None])
+        inside, outside = (
+            self._factor(c) for c in (joint.reshape(count * inner, count * inner), torch.as_tensor(slope))
+        )
+        span = slice(start, start + count * dim)
+        return Block(places=places, span=span, turn=turn, points=points, inner=inner, inside=inside, outside=outside)
+
+    def _factor(self, covariance: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.cholesky(
+            covariance + NUGGET * self.variance * torch.eye(len(covariance), dtype=torch.float64)
         )
 
     @property
@@ -116,39 +120,38 @@ class KernelField(nn.Module):
         """Of one coordinate of the path's gradient."""
         return sum(1 / s**2 for s in self.scales) / len(self.scales)
 
+    def shares(self, codes: np.ndarray) -> list[tuple[np.ndarray, slice]]:
+        """Rows (n, columns) of each label, and the span of numbers that they add to; all rows where there is none."""
+        if self.label is None:
+            return [(codes, self.blocks[0].span)]
+        return [(codes[codes[:, self.label] == c], block.span) for c, block in enumerate(self.blocks)]
+
     def numbers(self, rows: torch.Tensor) -> torch.Tensor:
-        """What one-hot rows (n, G) add, whitened, float64 (n, count * d): of length at most one, but for rounding."""
-        x = rows.double() @ self.coordinates
-        return torch.cat([self._whitened(b, self._pull(b, x, rows)) for b in self.blocks], dim=1)
-
-    def _pull(self, block: Block, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """Gradients (n, m, d) of the rows' kernels at a block's points."""
-        apart = x[:, None] - self.points.detach().double()[block.places]
-        square = apart.square().sum(2)
-        slope = sum(torch.exp(-square / (2 * s**2)) / s**2 for s in self.scales) / len(self.scales)
-        if self.label is not None:
-            slope = slope * rows[:, self.start + int(block.places[0]) % self.classes, None].double()
-        return torch.as_tensor(slope)[..., None] * apart
-
-    def _whitened(self, block: Block, pull: torch.Tensor) -> torch.Tensor:
-        turned = block.turn.forward(pull)
-        inside, outside = turned[..., : block.inner].flatten(1), turned[..., block.inner :].transpose(1, 2)
-        parts = [inside @ block.inverses[0].T, (outside @ block.inverses[1].T).flatten(1)]
-        return torch.cat(parts, dim=1)
+        """What one-hot rows (n, G) of one label add in its span, whitened, float64: of length at most one, but for
+        rounding. A row without a group adds nothing."""
+        own = rows[:, self.start : self.start + self.classes].double() if self.label is not None else None
+        block = self.blocks[0 if own is None else int(own.sum(0).argmax())]
+        x, inner = block.turn.forward(rows.double() @ self.coordinates), block.inner
+        inside, outside = x[:, None, :inner] - block.points[:, :inner], x[:, inner:] - block.points[0, inner:]
+        square = inside.square().sum(2) + outside.square().sum(1, keepdim=True)
+        slope = torch.as_tensor(sum(torch.exp(-square / (2 * s**2)) / s**2 for s in self.scales) / len(self.scales))
+        if own is not None:
+            slope = slope * own.sum(1, keepdim=True)
+        within = _solved(block.inside, (slope[..., None] * inside).flatten(1))
+        beyond = outside[:, :, None] * _solved(block.outside, slope)[:, None]  # the points agree in these coordinates
+        return torch.cat([within, beyond.flatten(1)], dim=1)
 
     def gradients(self, values: np.ndarray) -> np.ndarray:
         """Whitened numbers (count * d,) back as gradients (count, d) at the points."""
-        out, at = np.empty(tuple(self.points.shape)), 0
+        out = torch.empty(tuple(self.points.shape), dtype=torch.float64)
         for block in self.blocks:
-            count, dim = len(block.places), out.shape[1]
-            part = values[at : at + count * dim]
-            at += count * dim
-            turned = np.empty((count, dim))
-            turned[:, : block.inner] = (block.inside @ part[: count * block.inner]).reshape(count, -1)
-            turned[:, block.inner :] = (part[count * block.inner :].reshape(-1, count) @ block.outside.T).T
+            part, count = torch.from_numpy(values[block.span]), len(block.places)
+            within, beyond = part[: count * block.inner], part[count * block.inner :].reshape(-1, count)
+            turned = torch.hstack([(block.inside @ within).reshape(count, -1), block.outside @ beyond.T])
             out[block.places] = block.turn.back(turned)
-        return out
+        return out.numpy()
 
 
-def _factor(covariance: np.ndarray, variance: float) -> np.ndarray:
-    return np.linalg.cholesky(covariance + NUGGET * variance * np.eye(len(covariance)))
+def _solved(factor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Rows (n, m) times the inverse of the factor's transpose; from the left, where a row's place changes no bit."""
+    return torch.linalg.solve_triangular(factor, rows.T, upper=False).T
