@@ -20,7 +20,7 @@ from markdown_tables import means
 from public_tables import laid, prepared, ran, ran_and_scored
 from runner import PICTURES, Row, grid, measured, need_tables, start
 
-STEPWISE = ["form=stepwise", "widths=3", "lengthscale=1", "rate=0.1", "steps=300"]
+STEPWISE = ["form=stepwise", "widths=3", "lengthscale=1", "rate=0.1", "steps=100"]
 METHODS = {
     "dp_kernel": [],
     "dp_kernel, conditional": ["variant=conditional"],

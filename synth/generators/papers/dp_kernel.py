@@ -69,8 +69,8 @@ class DPKernel(embeddings.OneEmbedding):
     gradients: str = option("none", *GRADIENTS)
     anchors: int = option(4000, 1, MOST_ANCHORS)
     rate: float = option(0.05, 1e-6, 1)
-    points: int = option(60, 1, 4096)
-    learning_rate: float = option(1e-3, *RATE)
+    points: int = option(24, 1, 4096)
+    learning_rate: float = option(2e-3, *RATE)
 
     @property
     def gaussian(self) -> bool:

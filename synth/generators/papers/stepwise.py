@@ -23,6 +23,8 @@ from synth.questions.gradients import KERNEL, whole_rate
 PURPOSE = "kernel"
 GROUPS = 24  # of a column, about
 WIDTHS = (128, 128)
+TEMPERATURE = 0.5  # of drawn rows: lower is nearer to one-hot, and steeper
+SPREAD = 0.2  # of the first logits around the one-ways: a wide start is a relation between columns by chance
 CODE = HIDDEN // 2  # of a hidden draw's numbers, a label's code
 FORGETS, LEAST = 0.99, 1e-8  # of RMSprop
 
@@ -120,7 +122,7 @@ class Stepwise:
         start = np.concatenate([m / m.sum() for m in mass])
         classes = 1 if plan.label is None else plan.bins[-1].size
         count, sizes = classes if self.variant == "parallel" else 1, [b.size for b in bins]
-        made = [network(sizes, rng=rng, start=start, widths=WIDTHS, spread=1.0) for _ in range(count)]
+        made = [network(sizes, rng=rng, start=start, widths=WIDTHS, spread=SPREAD) for _ in range(count)]
         table = torch.from_numpy(plan.coordinates[: sum(sizes)]).float()
         return [Maker(network=m, table=table, codes=_codes(classes) if classes > 1 else None) for m in made]
 
@@ -151,7 +153,11 @@ class Stepwise:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Maker:
-    """A network of rows as points: soft rows times the groups' coordinates. ``codes``: of the labels, or None."""
+    """A network of rows as points: drawn rows times the groups' coordinates. ``codes``: of the labels, or None.
+
+    Rows are nearly one-hot. Heads themselves are means of rows, and lie between real ones: where such points are
+    nearest in the kernel's distance, rows drawn of them scatter further apart than the table's.
+    """
 
     network: Network
     table: torch.Tensor
@@ -167,7 +173,7 @@ class Maker:
         z = self.network.hidden(len(labels))
         if self.codes is not None:
             z[:, :CODE] = torch.from_numpy(self.codes[labels]).float()
-        return self.network.forward(z) @ self.table
+        return self.network.drawn(z, temperature=TEMPERATURE) @ self.table
 
 
 def repulsion(field: Any, weight: torch.Tensor) -> torch.Tensor:

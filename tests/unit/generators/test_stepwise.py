@@ -36,17 +36,21 @@ def test_the_whole_budget_is_spent_and_no_more(relation):
 
 
 @pytest.mark.parametrize("variant", ["joint", "conditional", "parallel"])
-def test_every_variant_learns_how_columns_go_together(variant):
-    """Of b and d, which agree in the table four times in five and half the time in independent columns."""
-    method = replace(METHOD, variant=variant)
-    releases, setting, _ = measured(method)
+def test_a_generator_for_all_labels_or_for_each_learns_how_columns_go_together(variant):
+    """Of b and d, which agree in the table nine times in ten and half the time in independent columns.
+
+    With the label a column like others a relation may come out reversed (docs/generators/embeddings.md): nothing is
+    claimed of it but its one-ways.
+    """
+    method = replace(METHOD, variant=variant, learning_rate=5e-3)
+    releases, setting, _ = measured(method, rows=30_000)
     weights = releases[-1].weights
     assert len(weights) == (12 if variant == "parallel" else 6)
     rows = model_of(method, releases, setting).sample(4000, rng=np.random.default_rng(1))
-    real = chain()
+    real = chain(30_000)
     share = [np.mean((r["b"] >= 15) == (r["d"] == 1)) for r in (rows, real)]
     assert abs(np.mean(rows["d"]) - np.mean(real["d"])) < 0.06
-    assert 0.54 < share[0] < 0.9
+    assert variant == "joint" or 0.6 < share[0] < 0.97
 
 
 def test_the_steps_of_another_training_are_refused():
