@@ -48,6 +48,46 @@ def test_proposition_1_single_slices_see_a_parity_that_no_pair_of_columns_shows(
     assert parity > 2 * same
 
 
+def sliced_chi2(p, q, sigma, *, turns=400):
+    """SD_{chi2,1,sigma^2}(P || Q) in the plane: laws (weights, points (m, 2)), over evenly spaced directions."""
+    x, total = np.linspace(-1 - 6 * sigma, 1 + 6 * sigma, 1501), 0.0
+    for angle in np.arange(turns) * np.pi / turns:
+        theta = np.array([np.cos(angle), np.sin(angle)])
+        dense = [np.exp(-((x[:, None] - at @ theta) ** 2) / (2 * sigma**2)) @ w for w, at in (p, q)]
+        total += np.trapezoid(dense[0] ** 2 / dense[1], x) / (sigma * sqrt(2 * np.pi)) - 1
+    return total / turns
+
+
+def test_section_5_a_table_nears_its_law_at_the_rate_of_one_over_n_whatever_the_number_of_columns():
+    """The mean over tables of n rows is a single row's divergence over n, and below the bound by rows' distances."""
+    rng, sigma, count = np.random.default_rng(0), 0.5, 40
+    at = rng.uniform(-0.7, 0.7, (5, 2))
+    at /= np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1)
+    law = rng.dirichlet(np.ones(5))
+    tables = [rng.multinomial(count, law) / count for _ in range(60)]
+    reached = np.array([sliced_chi2((t, at), (law, at), sigma, turns=24) for t in tables])
+    length = np.linalg.norm(at[:, None] - at, axis=2)
+    angles = np.cos(np.arange(24) * np.pi / 24 + 0.01) ** 2
+    bound = (law @ np.exp(length[..., None] ** 2 * angles / sigma**2).mean(2) @ law - 1) / count
+    single = sum(w * sliced_chi2((one, at), (law, at), sigma, turns=24) for w, one in zip(law, np.eye(5), strict=True))
+    assert abs(reached.mean() - single / count) < 4.9 * reached.std() / sqrt(len(tables))
+    assert single / count < bound < np.expm1(4 / sigma**2) / count
+
+
+def test_section_5_which_maps_keep_the_data_processing_inequality():
+    """Turning keeps the divergence, shrinking lowers it; stretching raises it, and so does dropping a column."""
+    rng = np.random.default_rng(1)
+    at, (p, q) = rng.uniform(-0.5, 0.5, (6, 2)), rng.dirichlet(np.ones(6), 2)
+    plain = sliced_chi2((p, at), (q, at), 0.3)
+    turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
+    assert sliced_chi2((p, at @ turn), (q, at @ turn), 0.3) == pytest.approx(plain, rel=1e-3)
+    assert sliced_chi2((p, at / 2), (q, at / 2), 0.3) < plain < sliced_chi2((p, at * 1.5), (q, at * 1.5), 0.3)
+    both = np.array(list(product((-0.4, 0.4), (-0.7, 0.7))))  # the second column is the same for both, and hides much
+    laws = [np.repeat(w, 2) / 2 for w in ((0.5, 0.5), (0.2, 0.8))]
+    whole, dropped = (sliced_chi2((laws[0], x), (laws[1], x), 0.3) for x in (both, both * [1, 0]))
+    assert dropped > 1.2 * whole
+
+
 def estimates(batch, *, ridge=1.0):
     """KL of N(1/2, I) from N(0, I) in two dimensions, 0.25, and of N(0, I) from itself, estimated at this batch."""
     draws = torch.Generator().manual_seed(3)
