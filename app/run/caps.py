@@ -55,17 +55,16 @@ def of(name: str) -> Budget:
     """The budget of a dataset, by the ledger and the file of roles. Errors: InputError."""
     total = next(iter(synth.Ledger().summary(name)), None) if name else None
     rules, policy = access.rules().budget(name), total.policy if total else None
-    epsilon, delta, count = (total.epsilon, total.delta, total.runs) if total else (0.0, 0.0, 0)
-    if rules is not None and policy is None:  # written with the first run, not for every name that is typed
+    epsilon, delta = (total.epsilon, total.delta) if total else (0.0, 0.0)
+    left = (total.remaining_epsilon, total.remaining_delta) if total else (None, None)
+    if rules is not None:  # they hold whatever the ledger says, where the next run writes them
         left = max(rules[0] - epsilon, 0.0), max(rules[1] - delta, 0.0)
-        return Budget(name, epsilon, count, rules[0], *left, None, decided=True, by_rules=True)
     return Budget(
         name,
         epsilon,
-        count,
-        policy.max_epsilon if policy else None,
-        total.remaining_epsilon if total else None,
-        total.remaining_delta if total else None,
+        total.runs if total else 0,
+        rules[0] if rules else policy.max_epsilon if policy else None,
+        *left,
         total.remaining_reserve if total else None,
         decided=policy is not None or rules is not None,
         by_rules=rules is not None,

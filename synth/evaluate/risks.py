@@ -385,7 +385,11 @@ def _distances(asked: Sample, synthetic: Sample) -> Iterator[_Total]:
 
 
 def reconstructed(asked: Sample, synthetic: Sample, known: list[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By hidden column whether (asked.used,) the guess is right, and whether the commonest value is."""
+    """By hidden column whether (asked.used,) the guess is right, and whether the commonest value is.
+
+    The guess is the commonest value among the synthetic rows that agree in all ``known`` columns; where none does, the
+    commonest of all, which is the rival: guess by mode. **Source**: the task of NIST's Collaborative Research Cycle.
+    """
     both = np.column_stack([np.concatenate([synthetic.positions[n], asked.positions[n]]) for n in known])
     _, key = np.unique(both, axis=0, return_inverse=True)
     key = key.reshape(-1)

@@ -38,11 +38,13 @@ def render_markdown(card: Mapping[str, Any]) -> str:
 
 
 def _rendered(template: str, about: Mapping[str, Any]) -> str:
-    seeded = None if about["exportable"] else _("Made with seeded noise: protects nothing")
+    marks = [prose(UNCOVERED)] * uncovered(about) + [_("Made with seeded noise: protects nothing")] * (
+        not about["exportable"]
+    )
     return html.render(
         template,
         title=_("Release card"),
-        mark=prose(UNCOVERED) if uncovered(about) else seeded,
+        mark="; ".join(marks) or None,
         about=about,
         odds=limits.share(odds(about["epsilon"])),
         parts=_chapters(about),

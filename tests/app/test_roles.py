@@ -3,6 +3,7 @@
 import pytest
 
 import synth
+from app.run import caps
 from app.session.state import view
 from synth.app_api import jobs, roles
 from synth.jobs.roles import Roles, Visitor
@@ -111,6 +112,8 @@ def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start
         "club", max_epsilon=9.0
     )  # beside the application: the file's holds again at the next spend
     at.number_input(key="epsilon_number").set_value(0.3).run()
+    held = caps.of("club")
+    assert (held.cap, held.left) == (0.4, 0.4), "what holds is told, not what the ledger says until then"
     at.button(key="spend").click().run()
     ended(at)
     assert synth.Ledger().policy("club").approved_by == "file of roles"

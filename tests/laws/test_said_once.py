@@ -7,16 +7,19 @@ command say them, of one table and of related ones.
 import json
 import re
 import zipfile
+from fractions import Fraction
 from html import unescape
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import synth
 from synth.evaluate.verdict import Verdict
 from synth.languages import spoken
-from synth.release.card import limits
+from synth.release.card import choice, limits, verify
 from synth.release.card.card import odds
+from synth.report import card_page
 from tests.conftest import SMALL, small_frame
 from tests.made import ran
 from tests.unit.reporting.related_homes import PLAIN, homes
@@ -134,3 +137,65 @@ def test_bundle_and_command_say_the_same_and_no_language_changes_a_figure(bundle
     reported = figures(words("r.html", (tmp_path / "r.html").read_bytes()), comma=False)
     assert reported == figures(words("report.html", parts["en"]["report.html"]), comma=False)
     assert json.loads((tmp_path / "r.json").read_text())["verdict"] == one["verdict"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_no_chance_is_told_smaller_than_it_is(language):
+    """For delta and what follows from it: "1 in n" is rounded towards the greater chance, as is a share of 100."""
+    rng = np.random.default_rng(1)
+    grid = [10.0**-k for k in range(1, 13)] + [1 / n for n in range(1, 400)] + list(10 ** rng.uniform(-12, 0, 2000))
+    with spoken(language):
+        for probability in map(float, grid):
+            said = limits.chance(probability).replace("\xa0", " ")
+            figure = said.removesuffix(" %").split(" ")[-1]
+            figure = figure.replace(".", "").replace(",", ".") if language == "de" else figure.replace(",", "")
+            told = Fraction(figure) / 100 if said.endswith("%") else 1 / Fraction(figure)
+            assert told >= Fraction(repr(probability)), (probability, said)
+            assert told <= Fraction(repr(probability)) * Fraction(111, 100), "nor much greater"
+            assert said.endswith("%") == (probability >= 0.1)
+
+
+@pytest.mark.parametrize(("language", "yours"), [("en", r"\byour?\b"), ("de", r"\b(Sie|Ihnen|Ihre)\b")])
+def test_the_paper_for_the_people_speaks_to_them(bundles, language, yours):
+    """In it the guesses are about the reader; in every other part about anybody."""
+    parts = bundles[0][language]
+    people = re.sub(r"\s+", " ", words("p.html", parts["documents/for-the-people.html"]))
+    with spoken(language):
+        for guess in limits.guesses(json.loads(parts["card.json"])):
+            assert guess.sentence(yours=True) in people
+            assert guess.sentence() not in people
+            assert re.search(yours, guess.what(yours=True))
+            assert not re.search(yours, guess.what())
+
+
+def test_whose_guesses_are_told_is_said_for_every_unit():
+    about = {"epsilon": 1.0, "delta": 1e-6, "relation": "add_remove", "max_rows_of_a_unit": 3}
+    said = {
+        unit: [g.what(yours=True) for g in limits.guesses({**about, "unit": unit, **more})]
+        for unit, more in {
+            "row": {},
+            "patient": {},
+            "pid": {"unit_in_words": "one person, named by pid, with all rows", "keys": []},
+        }.items()
+    }
+    assert said["row"] == [
+        "whether your row was used at all",
+        "which of two things the private table says of your row",
+    ]
+    assert said["patient"] == said["pid"]
+    assert said["pid"] == [
+        "whether your rows were used at all",
+        "which of two things the private table says of you",
+    ]
+
+
+def test_a_card_shows_every_mark_that_it_has(bundles):
+    card = choice.chosen(verify.load(bundles[1]), "scores") | {"exportable": False}
+    for shown in (card_page.render_markdown, card_page.render_html):
+        for language, marks in {
+            "en": ("selection not covered", "Made with seeded noise: protects nothing"),
+            "de": ("Auswahl nicht abgedeckt", "Mit Rauschen aus einem Startwert gemacht: schützt nichts"),
+        }.items():
+            with spoken(language):
+                page = shown(card)
+            assert all(mark in page for mark in marks), (shown.__name__, language)

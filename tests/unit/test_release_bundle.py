@@ -219,7 +219,7 @@ OF_TWO = "which of two things the private table says of "
 )
 def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
     reported = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
-    reported_guesses = [(g.what.split("one person")[0], g.sure, g.accident) for g in limits.guesses(reported)]
+    reported_guesses = [(g.what().split("one person")[0], g.sure, g.accident) for g in limits.guesses(reported)]
     assert reported_guesses == [(what, pytest.approx(s, abs=1e-4), pytest.approx(a)) for what, s, a in guesses]
     *lines, whose = limits.sentences(reported)
     assert "person (patient), of whom at most 3 rows" in whose

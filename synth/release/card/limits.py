@@ -1,15 +1,35 @@
 """What a guess about one unit can rise to, in plain sentences: whose rows, which guess, and but for which accident."""
 
+import re
 from collections.abc import Mapping
-from math import exp
+from decimal import Decimal
+from math import ceil, exp
 from typing import Any, NamedTuple
 
-from synth.languages import _, numerals, prose
+from synth.languages import Texts, _, numerals, prose
 from synth.release.card.card import odds, of_persons, whose
 
 MADE_UP = (
     "no row was copied from the private table: each was drawn from a model of noisy answers, and where one "
     "is like a real row, or equal to it, that is by chance"
+)
+
+
+PRESENCE = Texts(  # whether somebody's rows were used: told of anybody, and to the one whose they are
+    {
+        "theirs": "whether {unit} was used at all",
+        "one row": "whether your row was used at all",
+        "one person": "whether your rows were used at all",
+        "key": "whether what belongs to you ({unit}) was used at all",
+    }
+)
+CONTENT = Texts(
+    {
+        "theirs": "which of two things the private table says of {unit}",
+        "one row": "which of two things the private table says of your row",
+        "one person": "which of two things the private table says of you",
+        "key": "which of two things the private tables say of what belongs to you ({unit})",
+    }
 )
 
 
@@ -24,24 +44,32 @@ class Guess(NamedTuple):
     sure: float
     accident: float
 
-    @property
-    def what(self) -> str:
-        """What is guessed, in the language spoken."""
-        said = _("whether {unit} was used at all"), _("which of two things the private table says of {unit}")
-        return said[not self.presence].format(unit=prose(self.unit))
+    def what(self, *, yours: bool = False) -> str:
+        """What is guessed, in the language spoken; ``yours``: told to the one whose rows it is about."""
+        kind = next((k for k in ("one row", "one person") if re.match(rf"{k}($|,)", self.unit)), "key")
+        texts = PRESENCE if self.presence else CONTENT
+        return str(texts[kind if yours else "theirs"]).format(unit=prose(self.unit))
 
-    @property
-    def sentence(self) -> str:
-        """The guess and its odds, in the language spoken."""
-        rare = numerals(f"{1 / self.accident:,.0f}") if self.accident else ""
+    def sentence(self, *, yours: bool = False) -> str:
+        """The guess and its odds, in the language spoken; ``yours``: as of ``what``."""
         return _(
             "Whoever thinks the chances even {what} can be at most {sure} sure after seeing all of this, whatever else "
             "is known, but for an accident of {rare}."
-        ).format(
-            what=self.what,
-            sure=numerals(share(self.sure)),
-            rare=_("1 in {n}").format(n=rare) if rare else _("no chance at all"),
-        )
+        ).format(what=self.what(yours=yours), sure=numerals(share(self.sure)), rare=chance(self.accident))
+
+
+def chance(probability: float) -> str:
+    """A chance that is never told smaller than it is, in the language spoken.
+
+    >>> chance(0.0), chance(1e-5), chance(0.0003001), chance(0.09), chance(0.1234)
+    ('no chance at all', '1 in 100,000', '1 in 3,332', '1 in 11', '12.4 %')
+    """
+    if not probability:
+        return _("no chance at all")
+    exactly = Decimal(repr(float(probability)))
+    if probability >= 0.1:
+        return numerals(share(ceil(1000 * exactly) / 1000))
+    return _("1 in {n}").format(n=numerals(f"{int(1 / exactly):,}"))
 
 
 def guesses(card: Mapping[str, Any]) -> list[Guess]:
@@ -56,7 +84,7 @@ def guesses(card: Mapping[str, Any]) -> list[Guess]:
     Privacy: public only.
 
     >>> card = {"epsilon": 1.0, "delta": 1e-6, "unit": "row", "relation": "add_remove"}
-    >>> [(told.what.split()[0], round(told.sure, 2), round(told.accident, 7)) for told in guesses(card)]
+    >>> [(told.what().split()[0], round(told.sure, 2), round(told.accident, 7)) for told in guesses(card)]
     [('whether', 0.73, 1e-06), ('which', 0.88, 3.7e-06)]
     """
     epsilon, delta = float(card["epsilon"]), float(card["delta"])
@@ -68,8 +96,10 @@ def guesses(card: Mapping[str, Any]) -> list[Guess]:
     return [Guess(unit, True, odds(epsilon), delta), Guess(unit, False, odds(2 * epsilon), two)]
 
 
-def sentences(card: Mapping[str, Any]) -> list[str]:
+def sentences(card: Mapping[str, Any], *, yours: bool = False) -> list[str]:
     """The guesses, and last whose rows they are about and what they leave out, in the language spoken.
+
+    ``yours``: the guesses told to the one whose rows they are about.
 
     **Guarantee**: public facts of the card. Privacy: public only.
     """
@@ -83,7 +113,10 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
     else:
         about = _("What is protected is a person ({unit}), of whom at most {most} rows were used.")
         unit = card["unit"]
-    return [*(g.sentence for g in guesses(card)), about.format(unit=unit, most=card.get("max_rows_of_a_unit"))]
+    return [
+        *(g.sentence(yours=yours) for g in guesses(card)),
+        about.format(unit=unit, most=card.get("max_rows_of_a_unit")),
+    ]
 
 
 def share(probability: float) -> str:

@@ -86,7 +86,7 @@ def facts(stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, str]:
         "hazards": " ".join(map(prose, about["hazards"])),
         "made_up": prose(limits.MADE_UP),
         "level": LEVELS[min(most, 3)].format(most=most),
-        "guesses": " ".join(limits.sentences(card)),
+        "guesses": " ".join(limits.sentences(card, yours=True)),
     }
 
 

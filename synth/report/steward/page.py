@@ -401,7 +401,7 @@ def _membership(about: Mapping[str, Any], *, tried: bool) -> str:
             "A report with 200 shadow runs tries, by many runs of {method} on made-up tables with and without one row, "
             "and tells how much of epsilon it found."
         ).format(method=about.get("method"))
-    return f"{limits.guesses(about)[0].sentence} {more}"
+    return f"{limits.guesses(about)[0].sentence()} {more}"
 
 
 def _shadow(s: Shadow) -> list[str]:

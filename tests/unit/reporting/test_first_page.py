@@ -59,7 +59,7 @@ def test_it_stands_first_and_says_what_card_and_verdict_say(reports, kind):
     assert page.index("How to read it") < page.index("<svg"), "before the first figure"
     first = words(page[page.index("In plain words") : page.index("</section>")])
     for guess in limits.guesses(card):
-        assert guess.sentence in first
+        assert guess.sentence() in first
     assert "What is true of many people alike" in first
     assert "Approved by Dr A, officer, 2026-11-25." in first
     for said in (SIGNED["intended_use"], SIGNED["recipients"], "Controller: Town hall."):
