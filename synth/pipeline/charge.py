@@ -28,9 +28,8 @@ from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.owner import Owner
 from synth.questions import Release
 from synth.release import folder
-from synth.release.card.card import card, together
+from synth.release.card.card import Card, card
 from synth.release.card.given import areas_on_card, earlier
-from synth.release.card.statements import complete
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
@@ -150,7 +149,7 @@ class ChargedRun:
         if unrecorded:
             raise SpentError(f"the run is done and epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}")
 
-    def card(self) -> dict[str, Any]:
+    def card(self) -> Card:
         """The release card, with the price of a schema that was learnt before; no rows are made yet."""
         assert self.line is not None
         grant = self.plan.grant
@@ -172,12 +171,12 @@ class ChargedRun:
         about |= areas_on_card(self.schema) | on_card(self.schema)
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
-        about = about if before is None else together(about, before)
+        about = about if before is None else about.with_schema(before)
         if self.priors:
             about["priors"] = [p.on_card() for p in self.priors]
             if rests := earlier(card for p in self.priors for card in p.cards):
                 about["earlier_releases"] = rests
-        return complete(about)
+        return Card(about)
 
     def _opened(self, share: float, read: Callable[[], Any], *, failures: bool) -> Curator:
         """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``: opened."""

@@ -38,7 +38,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.relation import relation_named
 from synth.release import folder
-from synth.release.card.statements import PREVIEW
+from synth.release.card.card import PREVIEW
 from synth.schema.dataset import ONE, Dataset, taken
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema

@@ -29,6 +29,7 @@ from synth.pipeline.run import finish
 from synth.privacy.ledger.ledger import Spend
 from synth.privacy.ledger.policy import exact
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
+from synth.release.card.card import Card
 from synth.release.card.given import of_sites
 from synth.schema import names
 from synth.schema.dataset import ONE
@@ -129,7 +130,7 @@ def federated(
             releases,
             setting,
             reporter,
-            lambda: of_sites(most.card(), lines),
+            lambda: Card(of_sites(most.card(), lines)),
             started=0.0,
             device="cpu",
             held=True,

@@ -42,7 +42,7 @@ from synth.privacy.relation import relation_named
 from synth.questions import Release, SearchRelease
 from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
-from synth.release.card.statements import complete
+from synth.release.card.card import Card
 from synth.schema.dataset import ONE, Dataset, check_schema
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
@@ -103,7 +103,7 @@ def write(
     made: Made,
     releases: Sequence[Release],
     setting: Setting,
-    card: dict[str, Any],
+    card: Card,
     reporter: Reporter,
     *,
     public: Mapping[str, Table | Path] | None = None,
@@ -113,7 +113,7 @@ def write(
     drawing, texts = made.drawing, made.texts
     if drawing.cells_off is not None:  # of published totals, once rows are drawn
         card |= {"totals": on_card(made.schema, cells_off=drawing.cells_off)}
-        card |= {"invariants": complete(card)["invariants"]}
+        card |= {"invariants": Card(card)["invariants"]}
     if wanted.out is None:
         return {}
     return folder.write(
@@ -156,7 +156,7 @@ def finish(
     made = fit_and_sample(generator, read, setting, reporter, request, device=device, given=given, held=held)
     seconds, drawing, several = time.perf_counter() - started, made.drawing, made.schema.several
     misfit = getattr(made.model, "misfit", None)  # how far it is from the answers, and what noise explains of it
-    fit, about = None if misfit is None else dict(misfit), dict(card())
+    fit, about = None if misfit is None else dict(misfit), Card(card())
     about |= {
         "constraints": drawing.shares_kept,  # of the rows drawn so far: they are filled in while rows are written
         "seed": made.seed,

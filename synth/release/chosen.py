@@ -27,8 +27,8 @@ from synth.privacy.ledger.copies import NOTES
 from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
 from synth.privacy.ledger.store import Store
 from synth.release.card import choice, verify
+from synth.release.card.card import Card
 from synth.release.card.choice import RUN, Charge
-from synth.release.card.statements import uncovered
 from synth.schema import names
 
 WAYS = "before, releases, private (with `paid=` and `candidates=`) or all (with `candidates=`)"
@@ -112,7 +112,7 @@ class Candidate:
     """
 
     folder: Path
-    card: dict[str, Any]
+    card: Card
     line: str
     table: str
     signed: dict[str, Any] | None = None
@@ -130,7 +130,7 @@ class Candidate:
         return cls.of(folder, verify.load(folder))
 
     @classmethod
-    def of(cls, folder: Path, card: dict[str, Any]) -> "Candidate":
+    def of(cls, folder: Path, card: Card) -> "Candidate":
         """The release of this card there. Errors: as of ``at``."""
         try:
             line, table = str(card["ledger_entry"]["hash"]), card.get("synthetic_sha256")
@@ -195,14 +195,14 @@ def _left_nothing(outcome: Entry) -> bool:
     return said.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
 
 
-def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger: Any = None) -> dict[str, Any]:
+def noted(release: str | Path, *, card: Card | None = None, ledger: Any = None) -> Card:
     """The release's card, or the ``card`` of a model that lies without it. Where it is noted beside the ledger that
     exact scores chose it, its card says so too.
 
     Privacy: public only.
     """
     store = copies.at(ledger)
-    about: dict[str, Any] = verify.load(release) if card is None else dict(card)
+    about = verify.load(release) if card is None else card
     if not store.there():
         return about
     one, known = Candidate.of(Path(release), about), notes(store)
@@ -210,7 +210,7 @@ def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger:
     return choice.chosen(about, "scores") if said[-1:] == ["scores"] else about
 
 
-def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: Any = None) -> dict[str, Any]:
+def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: Any = None) -> Card:
     """The release's card with what its choice costs, where nobody says now how it was chosen.
 
     ``beside``: other releases that leave with it; were all that were compared among them, none was chosen. One whose
@@ -221,9 +221,9 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
     """
     one = Candidate.at(release)
     book = ChoiceLedger(ledger, one)
-    if uncovered(card := noted(release, ledger=ledger)):
+    if (card := noted(release, ledger=ledger)).uncovered:
         return card
-    said = one.card.get("selection") or {}
+    said = one.card["selection"]
     if book.line(one.card["ledger_entry"]) is None and ("charges" in said or said.get("how") == "before"):
         return one.card
     others = {o.release for o in map(Candidate.at, beside) if o.line != one.line}
@@ -231,12 +231,12 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
     return unstated(one, book, left, f"say with `how=` how this one was chosen: {WAYS}")
 
 
-def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remedy: str) -> dict[str, Any]:
+def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remedy: str) -> Card:
     """The card with all that was charged to its dataset, any of which may have decided.
 
     Errors: as ``standing``. Privacy: public only.
     """
-    how = (one.card.get("selection") or {}).get("how")
+    how = one.card["selection"].get("how")
     if how != "releases":  # what was charged since may have decided as well
         if (reported := _stated_before(one, compared)) is not None:
             return reported
@@ -252,7 +252,7 @@ def everything(one: Candidate, book: ChoiceLedger) -> list[Entry]:
     """All that was charged to the release's dataset: whatever was answered may have decided."""
     mine, _ = book.dataset(one), book.schema(one)
     lines = [e for e in book.spends if same(e.dataset, mine)]
-    if any(charge(e).guarantee.kind != Guarantee.of(one.card).kind for e in lines if e.hash != one.line):
+    if any(charge(e).guarantee.kind != one.card.guarantee.kind for e in lines if e.hash != one.line):
         raise InputError(APART)
     return lines
 
@@ -273,9 +273,9 @@ def same(one: str, other: str) -> bool:
     return names.canonical(one) == names.canonical(other)
 
 
-def _stated_before(one: Candidate, compared: Sequence[Note]) -> dict[str, Any] | None:
+def _stated_before(one: Candidate, compared: Sequence[Note]) -> Card | None:
     """The card as it stands, where it states a choice that still takes in all that was compared since."""
-    reported = one.card.get("selection") or {}
+    reported = one.card["selection"]
     how = reported.get("how", "unstated")
     if how in ("before", "scores"):
         return one.card

@@ -24,6 +24,7 @@ from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import LinkedRelease, PublicLinked, Release
 from synth.questions.linked import placed
 from synth.release import dialect_copy, store
+from synth.release.card.card import Card
 from synth.schema import codec, csv_injection
 from synth.schema import dataset as datasets
 from synth.schema import table as schemas
@@ -50,7 +51,7 @@ def write(
     model: Any,
     releases: Sequence[Release],
     setting: Setting,
-    card: dict[str, Any],
+    card: Card,
     options: Mapping[str, Any] | None = None,
     public: Mapping[str, Table | Path] | None = None,
     raw_text: bool = False,
@@ -306,7 +307,7 @@ class StoredRelease:
 
     method: str
     options: dict[str, Any]
-    card: dict[str, Any]
+    card: Card
     schema: Any
     setting: Any
     releases: list[Any]
@@ -316,7 +317,7 @@ class StoredRelease:
 class StoredModel:
     """A model as read back."""
 
-    card: dict[str, Any]
+    card: Card
     schema: Any
     model: Any
 
@@ -352,7 +353,7 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
             raise TypeError
         for release in releases:
             _check_columns(store.bins_of(release), schema, what="release")
-        card, given = dict(plain["card"]), plain["setting"]
+        card, given = Card(plain["card"]), plain["setting"]
         if tree is not None:
             shifted = linked.sensitivity(Adjacency(relation=relation_named(str(card["relation"])), unit=schema.root))
             root = schema.as_measured(schema.root)
@@ -397,7 +398,7 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
         if schema.tree is None:  # a nested mixture checks itself
             _check_columns(model.axes, schema, what="model")
             check_model(model)
-        return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
+        return StoredModel(card=Card(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
 

@@ -5,7 +5,6 @@ a regular file in the folder, no link, and its SHA-256 is that of the card; a fi
 """
 
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,8 +21,7 @@ from synth.jobs.looks import signature
 from synth.privacy.noise import SeededNoise
 from synth.release import chosen, dialect_copy, folder
 from synth.release.card import verify
-from synth.release.card.choice import own
-from synth.release.card.statements import UNCOVERED, complete, uncovered
+from synth.release.card.card import UNCOVERED, Card
 from synth.release.folder import StoredRelease
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
@@ -32,9 +30,7 @@ from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table
 
-ASIDE = {"selection", "deployment", "registry", "verdict", *complete({})}  # what a card may add after it was stored
 AS_STORED = ("schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
-SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
 FAULT = "this release was made with seeded noise, which protects nothing; run it again without a seeded noise source"
 SCORES = (
     f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon covers; release all "
@@ -46,9 +42,7 @@ NAMELESS = "{}: the card names no SHA-256 of {}, so nothing shows that it was re
 OTHER = "{}: {} is not the table that the card names; use another copy"
 
 
-def may_leave(
-    place: str | Path, *, settled: Callable[[], dict[str, Any]] | None = None, ledger: Any = None
-) -> StoredRelease:
+def may_leave(place: str | Path, *, settled: Callable[[], Card] | None = None, ledger: Any = None) -> StoredRelease:
     """The release in a folder, if it may leave, every part read and held against the others, keys and bounds too.
 
     ``settled``: makes the card that says how it was chosen and what that costs, which is then the release's; default
@@ -66,11 +60,11 @@ def may_leave(
         _check_file(held, name)
     stored, model = folder.load_release(held, tree=None), folder.load_model(held, tree=None)
     card = verify.load(held)
-    if any(seeded(c) for c in (stored.card, model.card, card)):
+    if any(c.seeded for c in (stored.card, model.card, card)):
         raise InputError(FAULT)
-    verify.check(own(card))
+    verify.check(card.own)
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
-        if claims(card) != claims(other):
+        if card.claims != other.claims:
             raise InputError(f"{held}: card.json and {what} make different claims; use another copy")
     text = load_any(held / "schema.json").to_json()
     if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
@@ -80,18 +74,18 @@ def may_leave(
     for name in named(stored.schema, card):
         content(held, name, card)
     made = stored.schema.written
-    rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
+    rows = card.row_counts
     tables = {name: _read(held / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
     for problem in broken(stored.schema, tables):
         raise InputError(f"{held}: {problem}; use another copy")
     if dialect_copy.NAME in named(stored.schema, card):
         _check_twin(held, made[ONE], tables[ONE], rows=int(rows[ONE]))
-    card = complete(chosen.noted(held, ledger=ledger) if settled is None else settled())
+    card = chosen.noted(held, ledger=ledger) if settled is None else settled()
     check_card(card)
     return replace(stored, card=card)
 
 
-def check_drawn(place: str | Path, card: Mapping[str, Any], *, ledger: Any = None) -> None:
+def check_drawn(place: str | Path, card: Card, *, ledger: Any = None) -> None:
     """Whether rows drawn from what is stored may leave: by its own ``card`` and, where one is there, that beside it.
 
     Errors: InputError, as of ``may_leave``. Privacy: released answers only.
@@ -104,14 +98,14 @@ def check_drawn(place: str | Path, card: Mapping[str, Any], *, ledger: Any = Non
     check_card(chosen.noted(held, card=card if alone else None, ledger=ledger))
 
 
-def check_card(card: Mapping[str, Any]) -> None:
+def check_card(card: Card) -> None:
     """Whether a card is of something that may leave, whatever else is there. Errors: InputError.
 
     Privacy: public only.
     """
-    if seeded(card):
+    if card.seeded:
         raise InputError(FAULT)
-    if uncovered(card):
+    if card.uncovered:
         raise InputError(SCORES)
 
 
@@ -125,9 +119,9 @@ def _check_file(held: Path, name: str) -> None:
         raise InputError((LINK if stat.S_ISLNK(mode) else NO_FILE).format(held, name))
 
 
-def content(place: Path, name: str, card: Mapping[str, Any]) -> bytes:
+def content(place: Path, name: str, card: Card) -> bytes:
     """A file of a release that its card names, whole. Errors: InputError for a link, and for another file."""
-    reported = digests(card).get(name)
+    reported = card.digests.get(name)
     if not isinstance(reported, str):
         raise InputError(NAMELESS.format(place, name))
     whole = untouched(place, name)
@@ -143,29 +137,12 @@ def untouched(place: Path, name: str) -> bytes:
         return file.read()
 
 
-def named(schema: Schema | Dataset, card: Mapping[str, Any]) -> tuple[str, ...]:
+def named(schema: Schema | Dataset, card: Card) -> tuple[str, ...]:
     """The files of synthetic tables and of public ones that went with them: all that ``content`` reads."""
-    known = digests(card)
+    known = card.digests
     there = [f"{n}.csv" for n in schema.public or {} if f"{n}.csv" in known]
     twin = [dialect_copy.NAME] if dialect_copy.NAME in known else []
     return (*(f"{n}.csv" for n in schema.written), *there, *twin)
-
-
-def digests(card: Mapping[str, Any]) -> dict[str, Any]:
-    """By file the SHA-256 that a card names."""
-    tables = card.get("tables_sha256") or {ONE: card.get("synthetic_sha256")}
-    twin = {dialect_copy.NAME: card[dialect_copy.DIGEST]} if dialect_copy.DIGEST in card else {}
-    return {f"{n}.csv": one for n, one in tables.items()} | twin
-
-
-def seeded(card: Mapping[str, Any]) -> bool:
-    """Whether the noise was not the system's; a word changed in a card does not make it so."""
-    return card.get("exportable") is not True or str(card.get("noise_source", SEEDED)).startswith(SEEDED)
-
-
-def claims(card: Mapping[str, Any]) -> dict[str, Any]:
-    """What a card says of its release, without what may be added later."""
-    return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
 def _check_twin(folder: Path, schema: Schema, table: Table | None, *, rows: int) -> None:

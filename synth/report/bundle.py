@@ -18,7 +18,7 @@ from synth.files import whole_files
 from synth.jobs.looks import signature
 from synth.release import folder as folders
 from synth.release.card import papers, verify
-from synth.release.card.choice import TOTALS, own
+from synth.release.card.card import TOTALS, Card
 from synth.release.folder import StoredRelease
 from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
 from synth.report import card_page, chosen_release, index_page, pdf, publish, publishable
@@ -37,7 +37,7 @@ class Bundled:
     sha256: str
     parts: tuple[str, ...]
     unfinished: tuple[str, ...]
-    card: dict[str, Any] = field(repr=False)
+    card: Card = field(repr=False)
 
     @property
     def epsilon(self) -> float:
@@ -51,7 +51,7 @@ class Bundled:
 
     @property
     def how(self) -> str:
-        """The way it was chosen, a key of ``statements.CHOICES``."""
+        """The way it was chosen, a key of ``card.CHOICES``."""
         return str(self.card["selection"]["how"])
 
     def plain(self) -> dict[str, Any]:
@@ -63,9 +63,9 @@ class Bundled:
             "unfinished": list(self.unfinished),
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "own_epsilon": float(own(self.card)["epsilon"]),
+            "own_epsilon": float(self.card.own["epsilon"]),
             "choice": self.how,
-            "counted": len(self.card["selection"].get("charges") or []),
+            "counted": len(self.card.charges),
             "verdict": self.card["verdict"],
         }
 
@@ -143,7 +143,7 @@ def _parts(
     card["verdict"] = publishable.verdict(result, card).plain()
     parts = {name: untouched(folder, name) for name in AS_STORED}
     parts |= {name: content(folder, name, card) for name in named(schema, card)}
-    if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
+    if card.charges:  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     documents = pack.papers(stored, card)
     wanted = {p.file for p in documents} if unfinished is True else set(unfinished or ())
@@ -158,8 +158,7 @@ def _parts(
         "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n",
     }
     parts |= {n: t.encode() for n, t in made.items()}
-    rows = card["rows"].get("tables", {})
-    full = {n: s for n, s in schema.written.items() if rows.get(n, 1)}
+    full = {n: s for n, s in schema.written.items() if card.row_counts[n]}
     parts |= {f"{n}.parquet": _parquet(parts[f"{n}.csv"], s) for n, s in full.items()}
     parts |= pack.records(stored, card, parts)
     return parts | {p.file: p.page.encode() for p in leaving}, documents

@@ -11,9 +11,8 @@ from synth.evaluate.verdict import LEVELS, Verdict
 from synth.files import whole_files
 from synth.languages import _, prose
 from synth.release.card import limits, papers
-from synth.release.card.card import odds, of_persons
+from synth.release.card.card import UNCOVERED, Card, odds
 from synth.release.card.choice import in_words
-from synth.release.card.statements import UNCOVERED, complete, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html, words
 from synth.report.documents import pack
@@ -28,17 +27,17 @@ def render_html(card: Mapping[str, Any]) -> str:
 
     Privacy: released answers only.
     """
-    return _rendered("card.html", complete(card))
+    return _rendered("card.html", Card(card))
 
 
 @reading("card", "card")
 def render_markdown(card: Mapping[str, Any]) -> str:
     """The card as Markdown."""
-    return _rendered("card.md", complete(card))
+    return _rendered("card.md", Card(card))
 
 
-def _rendered(template: str, about: Mapping[str, Any]) -> str:
-    marks = [prose(UNCOVERED)] * uncovered(about) + [_("Made with seeded noise: protects nothing")] * (
+def _rendered(template: str, about: Card) -> str:
+    marks = [prose(UNCOVERED)] * about.uncovered + [_("Made with seeded noise: protects nothing")] * (
         not about["exportable"]
     )
     return html.render(
@@ -51,11 +50,11 @@ def _rendered(template: str, about: Mapping[str, Any]) -> str:
         head=[_("purpose"), _("mechanism"), _("sensitivity"), _("noise"), _("count")],
         purposes=_mechanisms(about, by_purpose=True),
         mechanisms=_mechanisms(about),
-        shares=[(prose(name), percent(part)) for name, part in shares(about).items()],
+        shares=[(prose(name), percent(part)) for name, part in about.shares.items()],
     )
 
 
-def _chapters(about: Mapping[str, Any]) -> list[tuple[str, Rows]]:
+def _chapters(about: Card) -> list[tuple[str, Rows]]:
     """The chapters of a card, each with what it states."""
     text = html.render(
         "card_chapters.json",
@@ -64,7 +63,7 @@ def _chapters(about: Mapping[str, Any]) -> list[tuple[str, Rows]]:
         chosen=in_words(about),
         papers=papers,
         verdict=_verdict(about["verdict"]) if "verdict" in about else None,
-        persons=of_persons(about),
+        persons=about.of_persons,
         learnt=[n for n, source in about["public_facts"].items() if source == "private"],
         versions=", ".join(f"{n} {v}" for n, v in about["versions"].items()),
     )
@@ -77,7 +76,7 @@ def _verdict(uses: Iterable[Mapping[str, Any]]) -> Rows:
     return [(u[0].heading, "; ".join(one.sentence for one in u)) for level in LEVELS if (u := said.at(level))]
 
 
-def _mechanisms(about: Mapping[str, Any], *, by_purpose: bool = False) -> list[tuple[str, ...]]:
+def _mechanisms(about: Card, *, by_purpose: bool = False) -> list[tuple[str, ...]]:
     """A line for each mechanism; ``by_purpose``: for those of one purpose, with their least and greatest noise."""
     groups: dict[Any, list[Mapping[str, Any]]] = {}
     for i, m in enumerate(about["mechanisms"]):
@@ -93,9 +92,7 @@ def _mechanisms(about: Mapping[str, Any], *, by_purpose: bool = False) -> list[t
     return out
 
 
-def write(
-    folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen: Mapping[str, Any] | None = None
-) -> dict[str, str]:
+def write(folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen: Card | None = None) -> dict[str, str]:
     """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
 
     ``facts``: what only the steward knows (``papers.FIELDS``). ``chosen``: the card with how the release
@@ -103,7 +100,7 @@ def write(
     """
     place = Path(folder)
     place = place.parent if place.is_file() else place
-    card = complete(load(place) if chosen is None else chosen)
+    card = load(place) if chosen is None else chosen
     card["deployment"] = papers.checked({**card.get("deployment", {}), **(facts or {})})
     card["registry"] = pack.registry(card)
     made = files(card)
@@ -115,7 +112,7 @@ def write(
     return {name.replace(".", "_"): str(place / name) for name in made}
 
 
-def files(card: Mapping[str, Any]) -> dict[str, str]:
+def files(card: Card) -> dict[str, str]:
     """The card for programs, as Markdown and as a page, by the names of their files."""
     plain = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
     return {"card.json": plain, "card.md": render_markdown(card), "card.html": render_html(card)}

@@ -5,7 +5,7 @@
 """
 
 import getpass
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -22,8 +22,8 @@ from synth.pipeline.statistics import MOST_CELLS, Asked, counted
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Entry
 from synth.release.card import choice
+from synth.release.card.card import CHOICES, Card
 from synth.release.card.choice import CHOICE, Charge
-from synth.release.card.statements import CHOICES
 from synth.release.chosen import (
     APART,
     WAYS,
@@ -82,10 +82,10 @@ def settle(
     candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
-) -> dict[str, Any]:
+) -> Card:
     """The release's card with how it was chosen and what that costs.
 
-    ``how``: a key of ``statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
+    ``how``: a key of ``card.CHOICES``; None asks whether it can be left open. ``candidates``: the other
     candidates' folders. ``paid``: counts by which a paid selection decides. Errors: UsageError where the choice must be
     stated or does not fit what was noted, and for a ledger without the lines that paid for the releases; InputError
     where the counts chose another release, or guarantees of different relations or units would be added up.
@@ -140,9 +140,9 @@ def _charges(
 
 def _of(other: Candidate, one: Candidate, book: ChoiceLedger) -> list[Charge]:
     """What another candidate cost: its run, and the schema that was learnt before."""
-    if (kind := Guarantee.of(other.card)).kind != Guarantee.of(one.card).kind:
+    if (kind := other.card.guarantee).kind != one.card.guarantee.kind:
         raise InputError("candidates under different relations or units have guarantees that do not add up")
-    line, own = other.card["ledger_entry"], choice.own(other.card)
+    line, own = other.card["ledger_entry"], other.card.own
     share = other.card.get("of_which_schema") or {"epsilon": 0.0, "delta": 0.0}
     alone: dict[str, Any] = {name: choice.exact([own[name], -share[name]]) for name in ("epsilon", "delta")}
     charges = [Charge(number=int(line["number"]), hash=other.line, guarantee=replace(kind, **alone))]
@@ -160,7 +160,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
         raise UsageError("`how=private`: name the counts that decide, which `synth.statistics` wrote, with `paid=`")
     about = load_statistics(paid)["card"]
     entry, mine = about["ledger_entry"], book.dataset(one)
-    if Guarantee.of(about).kind != Guarantee.of(one.card).kind:
+    if Guarantee.of(about).kind != one.card.guarantee.kind:
         raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
     before = [n for n in notes(book.store) if n.how == "private" and n.paid != entry["hash"]]
     if any(n.among == _among(one, others) for n in before):
@@ -175,7 +175,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     opened = min(int(c.card["ledger_entry"]["number"]) for c in (one, *others))
     bought = [e for e in book.spends if e.number > opened and same(e.dataset, mine) and _answers(e)]
     charges = [charge(e, CHOICE) for e in (decided, *(e for e in bought if e != decided))]
-    if any(c.guarantee.kind != Guarantee.of(one.card).kind for c in charges):
+    if any(c.guarantee.kind != one.card.guarantee.kind for c in charges):
         raise InputError(APART)
     return charges
 
@@ -196,13 +196,13 @@ def _note(one: Candidate, what: str, book: ChoiceLedger, **more: Any) -> None:
     add_note(book.store, Note(what=what, **seen, **more))
 
 
-def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
+def check_lines(card: Card, *, ledger: str | Path) -> None:
     """Whether the ledger holds every line that the card counts. Errors: InputError, one line."""
     book = ChoiceLedger(ledger)
     if (mine := book.line(card["ledger_entry"])) is None:
         number = card["ledger_entry"]["number"]
         raise InputError(f"the card does not hold: its ledger line {number} is not in this ledger")
-    for c in (card.get("selection") or {}).get("charges") or []:
+    for c in card.charges:
         line, price = book.line(c), (c["epsilon"], c["delta"])
         if line is None or not same(line.dataset, mine.dataset) or (line.epsilon, line.delta) != price:
             raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")

@@ -9,13 +9,14 @@ from synth.evaluate.risks import OURS
 from synth.evaluate.verdict import HEADINGS, LEVELS, Verdict
 from synth.languages import _, prose
 from synth.release.card import limits, papers
+from synth.release.card.card import Card
 from synth.report.html import commas, percent
 
 Answers = list[tuple[str, list[str]]]
 TRIED = ("inference", "reconstruction")  # attacks on what is said of somebody
 
 
-def answers(card: Mapping[str, Any], said: Verdict, *, tried: Iterable[Any] = ()) -> Answers:
+def answers(card: Card, said: Verdict, *, tried: Iterable[Any] = ()) -> Answers:
     """Questions of a board, each with its answers. ``said``: the verdict; ``tried``: attacks, as ``Finding``.
 
     Privacy: released answers only; with ``tried``: reads rows, exact: for the steward alone, never released.

@@ -23,6 +23,7 @@ from synth.pipeline.sample import sample
 from synth.pipeline.verified import Questions
 from synth.release import folder
 from synth.release.card import verify
+from synth.release.card.card import Card
 from synth.report import chosen_release, html, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import write as steward
@@ -53,7 +54,7 @@ class Release(Framed):
         self.place = place.parent if place.suffix == ".json" else place
 
     @cached_property
-    def card(self) -> dict[str, Any]:
+    def card(self) -> Card:
         """The guarantee, and how it came about."""
         return verify.load(self.place)
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from synth.languages import MARKED, current, numerals, prose, translated
-from synth.release.card.statements import PREVIEW
+from synth.release.card.card import PREVIEW
 
 MARKUP = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "\\": "\\\\", "[": "\\[", "]": "\\]", "`": "\\`"}

@@ -1,16 +1,16 @@
 """What recipients of a bundle read first, its page and its README: what it is and holds, how to cite and analyse it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from synth.evaluate.verdict import CARE, HEADINGS, LEVELS, NOT, Verdict
 from synth.languages import Texts, _, prose
 from synth.release import dialect_copy
 from synth.release.card import limits, papers
+from synth.release.card.card import Card
 from synth.report import html, words
 from synth.report.documents.facts import name_of
 from synth.report.documents.pack import Paper
-from synth.report.publishable import Publishable, rows_of, verdict
+from synth.report.publishable import Publishable, verdict
 from synth.report.related_picture import picture
 from synth.schema.table import Column, Schema, Tables
 
@@ -33,7 +33,7 @@ BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn
 def render(
     publishable: Publishable,
     schema: Tables,
-    card: Mapping[str, Any],
+    card: Card,
     documents: Sequence[Paper] = (),
 ) -> str:
     """The page. ``publishable``: the publishable report. ``documents``: that lie beside it.
@@ -42,7 +42,7 @@ def render(
 
     Privacy: released answers only.
     """
-    rows = rows_of(card)
+    rows = card.row_counts
     written = schema.downwards if schema.several else list(schema.written)
     return html.render(
         "index.html",
@@ -82,7 +82,7 @@ def columns(schema: Schema) -> tuple[list[str], list[tuple[str, ...]]]:
     ]
 
 
-def uses(publishable: Publishable, schema: Tables, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def uses(publishable: Publishable, schema: Tables, card: Card) -> list[tuple[str, list[str]]]:
     """What the tables are good for, usable with care for, and not for, as far as what was released can tell."""
     noise, several = max(publishable.noise, default=0.0), bool(schema.keys)
     small = _(
@@ -119,7 +119,7 @@ def values(column: Column) -> str:
     return _("{first} and {n} more").format(first=", ".join(names[:5]), n=len(names) - 5)
 
 
-def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] = ()) -> str:
+def readme(card: Card, schema: Tables, documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown.
 
     Privacy: released answers only.
@@ -136,7 +136,7 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
     )
 
 
-def parts(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper]) -> list[tuple[str, str]]:
+def parts(card: Card, schema: Tables, documents: Sequence[Paper]) -> list[tuple[str, str]]:
     """Each file of a bundle, and what it is."""
     papers_are = _("papers for a data-protection officer, a repository, an analyst and the people in the data")
     if any(p.waiting for p in documents):
@@ -145,7 +145,7 @@ def parts(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper]) -
             "to be written is marked"
         )
     if schema.several:
-        rows, public = rows_of(card), _("a public table, as it is")
+        rows, public = card.row_counts, _("a public table, as it is")
         tables = [(f"{n}.csv, {n}.parquet", _belongs(schema, n, rows[n])) for n in schema.tables]
         tables += [(f"{n}.csv", public) for n in schema.public or {} if n in card["tables_sha256"]]
         facts, columns_file = [("schema.json", _("the public facts of tables, columns and keys"))], "csv-metadata.json"

@@ -16,7 +16,7 @@ from synth.evaluate.verdict import Verdict
 from synth.files import whole_files
 from synth.release import folder as bundle
 from synth.release.card import verify
-from synth.release.card.choice import TOTALS, own
+from synth.release.card.card import TOTALS, Card
 from synth.release.leaving import may_leave
 from synth.release.statistics_file import load
 from synth.report import publishable
@@ -48,14 +48,14 @@ def publishable_page(
     release: str | Path,
     *,
     statistics: Mapping[str, Any] | None = None,
-    card: Mapping[str, Any] | None = None,
+    card: Card | None = None,
 ) -> str:
     """The publishable report as one HTML page, with further ``statistics`` where some were paid for.
 
     ``card``: with how the release was chosen and what that costs; default the one beside it. Errors: InputError for an
     unusable release, and for statistics under another relation or unit than its own.
     """
-    card = about(folder_of(release)) if card is None else dict(card)
+    card = about(folder_of(release)) if card is None else card
     said = publishable.verdict(result, card)
     if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
         raise InputError(
@@ -101,7 +101,7 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     return dict(zip(("report", "report_json"), map(str, written), strict=True))
 
 
-def plainly(result: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
+def plainly(result: Publishable, card: Card) -> dict[str, Any]:
     """The report as JSON data, with its verdict. ``card``: whose fit takes part.
 
     Privacy: released answers only.
@@ -143,19 +143,13 @@ def folder_of(release: str | Path) -> Path:
     return folder
 
 
-def about(folder: Path) -> dict[str, Any]:
+def about(folder: Path) -> Card:
     """The card that a release carries, with what card.json beside it adds of a choice. Errors: InputError."""
     stored = bundle.load_release(folder, tree=None).card
     try:
         reported = verify.load(folder)
-        same = all(own(reported)[name] == own(stored)[name] for name in TOTALS)
+        same = all(reported.own[name] == stored.own[name] for name in TOTALS)
     except (InputError, KeyError, TypeError):
         return stored
-    return {
-        **stored,
-        **{
-            name: reported[name]
-            for name in (*TOTALS, "meaning", "selection", "deployment")
-            if name in reported and same
-        },
-    }
+    added = (*TOTALS, "meaning", "selection", "deployment") if same else ()
+    return Card({**stored, **{name: reported[name] for name in added if name in reported}})

@@ -33,6 +33,7 @@ from synth.pipeline import retention
 from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
 from synth.questions.linked import placed
+from synth.release.card.card import Card
 from synth.release.folder import StoredRelease
 from synth.report import area_pages, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, number, percent
@@ -299,7 +300,7 @@ def _use(about: str) -> str:
 def render(
     shown: Publishable,
     *,
-    about: Mapping[str, Any],
+    about: Card,
     said: Verdict,
     paid: Mapping[str, Any] | None = None,
     known: Mapping[str, Any] | None = None,
@@ -330,7 +331,7 @@ def render(
         source_rows=(_("{n} (public)") if shown.rows_public else source).format(n=commas(rows or 0)),
         unit=words.unit(about),
         picture="" if tree is None else picture(tree),
-        tables=[[t, commas(n)] for t, n in rows_of(about).items()],
+        tables=[[t, commas(n)] for t, n in about.row_counts.items()],
         headline=[(HEADINGS[k], m["distance"], m["from_noise"], m["covered"]) for k, m in means(shown).items() if m],
         first=first_page.answers(about, said),
         columns=columns,
@@ -504,8 +505,3 @@ def _titled(about: str) -> str:
         return _("within {table}").format(table=about.removeprefix("within "))
     table, _with, others = about.partition(" with ")
     return _("{table} with {others}").format(table=table, others=others)
-
-
-def rows_of(card: Mapping[str, Any]) -> dict[str, int]:
-    """Synthetic rows by table that is written."""
-    return dict(card["rows"].get("tables", {ONE: card["rows"]["synthetic"]}))

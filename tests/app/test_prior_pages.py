@@ -11,7 +11,7 @@ import synth
 from app.run import prior, runs
 from app.session.state import view
 from synth import jobs
-from synth.release.card.statements import PREVIEW
+from synth.release.card.card import PREVIEW
 from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")

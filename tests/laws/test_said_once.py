@@ -18,7 +18,7 @@ import synth
 from synth.evaluate.verdict import Verdict
 from synth.languages import spoken
 from synth.release.card import choice, limits, verify
-from synth.release.card.card import odds
+from synth.release.card.card import Card, odds
 from synth.report import card_page
 from tests.conftest import SMALL, small_frame
 from tests.made import ran
@@ -85,7 +85,7 @@ def test_every_part_has_the_cards_figures(bundles, language):
     expected = {
         "epsilon": {f"{card['epsilon']:g}"},
         "delta": {f"{card['delta']:g}"},
-        "sure": {limits.share(g.sure).removesuffix(" %") for g in limits.guesses(card)},
+        "sure": {limits.share(g.sure).removesuffix(" %") for g in limits.guesses(Card(card))},
         "odds": {re.search(r"at most (.*)", card["meaning"])[1], f"{100 * best:.0f}:{100 * (1 - best):.0f}"},
     }
     said = {}
@@ -161,7 +161,7 @@ def test_the_paper_for_the_people_speaks_to_them(bundles, language, yours):
     parts = bundles[0][language]
     people = re.sub(r"\s+", " ", words("p.html", parts["documents/for-the-people.html"]))
     with spoken(language):
-        for guess in limits.guesses(json.loads(parts["card.json"])):
+        for guess in limits.guesses(Card(json.loads(parts["card.json"]))):
             assert guess.sentence(yours=True) in people
             assert guess.sentence() not in people
             assert re.search(yours, guess.what(yours=True))
@@ -171,7 +171,7 @@ def test_the_paper_for_the_people_speaks_to_them(bundles, language, yours):
 def test_whose_guesses_are_told_is_said_for_every_unit():
     about = {"epsilon": 1.0, "delta": 1e-6, "relation": "add_remove", "max_rows_of_a_unit": 3}
     said = {
-        unit: [g.what(yours=True) for g in limits.guesses({**about, "unit": unit, **more})]
+        unit: [g.what(yours=True) for g in limits.guesses(Card({**about, "unit": unit, **more}))]
         for unit, more in {
             "row": {},
             "patient": {},

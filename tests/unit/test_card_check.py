@@ -12,7 +12,7 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.release.card import model, verify
-from synth.release.card.statements import CHOICES, complete, selection
+from synth.release.card.card import CHOICES, Card, selection
 from synth.report import card_page
 from synth.report.documents import pack
 from tests.conftest import SMALL, small_frame
@@ -182,7 +182,7 @@ def test_the_registry_record_has_the_fields_of_tiers_one_to_three(card):
 def test_statements_that_a_card_makes_are_kept_and_invariants_follow_from_it(card):
     card["trust"] = "ours"
     card["rows"]["source_count"] = "public"
-    reported = complete({**card, "invariants": []})
+    reported = Card({**card, "invariants": []})
     assert reported["trust"] == "ours"
     assert any("number of rows" in i["what"] for i in reported["invariants"])
 
@@ -225,8 +225,6 @@ def test_the_command_fails_in_one_line(command, folder, tmp_path):
 
 
 def test_shares_of_the_budget_add_up(card):
-    from synth.release.card.statements import shares
-
-    assert sum(shares(card).values()) == pytest.approx(1)
-    assert shares(card)["tables"] > 0
+    assert sum(card.shares.values()) == pytest.approx(1)
+    assert card.shares["tables"] > 0
     assert card_page.render_html(card).count("share of the noise budget") == 1

@@ -13,6 +13,7 @@ from synth.generators import TREES
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.privacy.ledger.ledger import Ledger
+from synth.release.card.card import Card
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.sources.formats import files
@@ -92,9 +93,9 @@ def same_words(card):
     for former in (f"about {card['unit_in_words']}", "about one person"):
         words = card["meaning"].replace(f"whether {card['unit_in_words']} was used", former)
         assert words != card["meaning"]
-        assert not list(problems(card | {"meaning": words}))
+        assert not list(problems(Card({**card, "meaning": words})))
     other = {"unit_in_words": "one row of stays", "meaning": synth.app_api.meaning(8.0, about="one row of stays")}
-    assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
+    assert list(problems(Card({**card, **other}))) == ["its unit in words is not that of its keys"]
 
 
 def forecast(command, folder, card, out):

@@ -18,6 +18,7 @@ from synth.privacy.noise import SeededNoise
 from synth.release import folder as bundle
 from synth.release import leaving
 from synth.release.card import limits
+from synth.release.card.card import Card
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
@@ -218,13 +219,13 @@ OF_TWO = "which of two things the private table says of "
     ],
 )
 def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
-    reported = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
+    reported = Card({"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3})
     reported_guesses = [(g.what().split("one person")[0], g.sure, g.accident) for g in limits.guesses(reported)]
     assert reported_guesses == [(what, pytest.approx(s, abs=1e-4), pytest.approx(a)) for what, s, a in guesses]
     *lines, whose = limits.sentences(reported)
     assert "person (patient), of whom at most 3 rows" in whose
     assert all("one person" in line and f"1 in {1 / g[2]:,.0f}" in line for line, g in zip(lines, guesses, strict=True))
-    assert "one row" in limits.sentences({**reported, "unit": "row"})[0]
+    assert "one row" in limits.sentences(Card({**reported, "unit": "row"}))[0]
 
 
 def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alone(folder, tmp_path):

@@ -1,6 +1,13 @@
-"""The release card: what a release claims, in numbers from which the claim can be derived again."""
+"""The release card: what a release claims, in numbers from which the claim can be derived again.
+
+It is one object, ``Card``, from when a run makes it until a page shows it.
+
+**Source**: the questions that its statements answer are those of NIST SP 800-226 (unit, relation, invariants,
+composition, hazards).
+"""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,14 +15,17 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
+from synth.errors import UsageError
 from synth.privacy.accounting.composition import accountant, epsilon_of
-from synth.privacy.accounting.events import Event, event
+from synth.privacy.accounting.events import Event, division, event
 from synth.privacy.accounting.float_slack import DELTA_SLACK
+from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.release.card.statements import complete
+from synth.release import dialect_copy
+from synth.release.card import given
 from synth.schema.column import Column
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -38,7 +48,35 @@ PERSONS_LINKAGE = (
     "rows with one {} belong to one made-up person; it is a fresh key, which stands for no real person's, and every "
     "other identifier is one for its row alone"
 )
+SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
+TOTALS = ("epsilon", "delta", "epsilon_derived")
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
+
+
+CHOICES = {
+    "unstated": "not stated",
+    "only": "no other candidate was made",
+    "before": "the run was fixed before any comparison with the real rows",
+    "releases": "chosen by released figures only: forecast, card, publishable report",
+    "all": "all candidates are released",
+    "private": "chosen by a paid private selection",
+    "scores": "chosen by its comparison with the real rows",
+}
+UNCOVERED = "selection not covered"
+PREVIEW = "Preview: made of public rows only, no release"
+VOUCHED = {
+    "public": "public knowledge, vouched for by whoever confirmed the schema",
+    "declared": "declared public by the steward in the schema",
+    "unconfirmed": "drafted from the rows and confirmed by nobody",
+    "private": "learnt with privacy and paid for: no invariant",
+}
+HAZARDS = (
+    "The guarantee is about one unit's own rows. What is true of many people alike (statistics) can be learnt; that is "
+    "what the table is for.",
+    "It holds for this release. Other releases about the same persons add to it; the ledger keeps their sum.",
+    "It rests on the public facts being public. Who vouches for each is listed.",
+    "Running time, memory use and job files of the run depend on the rows and are for the steward only.",
+)
 
 
 def odds(epsilon: float) -> float:
@@ -72,35 +110,190 @@ def meaning(epsilon: float, *, about: str = "row", relation: str = "add_remove")
     return _guess(what, odds(epsilon))
 
 
-def meanings(about: Mapping[str, Any]) -> set[str]:
-    """What a card of this relation, unit and epsilon may say: today's words, and those of cards made before.
-
-    Those said "about one row" for either guess; of related tables some said "person".
-
-    Privacy: public only.
-    """
-    units = {whose(about), "person"} if "keys" in about else {whose(about)}
-    before = {_guess("about one " + unit.removeprefix("one "), odds(about["epsilon"])) for unit in units}
-    return before | {meaning(about["epsilon"], about=unit, relation=about["relation"]) for unit in units}
-
-
 def _guess(what: str, best: float) -> str:
     if best > 0.9949:
         return f"a guess of 50:50 {what} can rise to at most {100 * best:.6g} in 100"
     return f"a guess of 50:50 {what} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
 
 
-def whose(about: Mapping[str, Any]) -> str:
-    """What a card's ``meaning`` is about: a row, a person, or a root with everything below it.
+def selection(how: str) -> dict[str, Any]:
+    """How a release was chosen among candidates. Errors: UsageError for an unknown way."""
+    if how not in CHOICES:
+        raise UsageError(f"selection {how!r}: say one of {', '.join(CHOICES)}")
+    reported = {"how": how, "in_words": CHOICES[how], "covered": None if how == "unstated" else how != "scores"}
+    return reported if how != "scores" else {**reported, "mark": UNCOVERED}
 
-    Privacy: public only.
+
+class Card(dict[str, Any]):
+    """A release card: JSON data in the order of its file, with every statement, and what follows from them by type.
+
+    ``plain``: a card of any version so far; what it states is kept, but for what follows from it: invariants, sums.
+    Its form is that of model.py, which ``verify.check`` holds it to.
+
+    Privacy: released answers only.
+
+    >>> card = Card({"unit": "row", "relation": "add_remove", "epsilon": 1.0, "delta": 0})
+    >>> card.guarantee.epsilon, card.whose, card["variant"], card["selection"]["how"]
+    (1.0, 'row', 'Pure DP', 'unstated')
     """
-    return str(about.get("unit_in_words") or ("row" if about["unit"] == "row" else "person"))
+
+    def __init__(self, plain: Mapping[str, Any]) -> None:
+        super().__init__(plain)
+        for name, statement in _statements(plain).items():
+            self.setdefault(name, statement)
+        self |= {"invariants": _invariants(plain), **given.in_all(plain)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it guarantees to whom; guarantees of one kind add up."""
+        return Guarantee.of(self)
+
+    @property
+    def whose(self) -> str:
+        """What ``meaning`` is about: a row, a person, or a root with everything below it."""
+        return str(self.get("unit_in_words") or ("row" if self["unit"] == "row" else "person"))
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether it is of one table whose persons keep their rows."""
+        return "keys" in self and "tables" not in self.get("rows", {})
+
+    @property
+    def row_counts(self) -> dict[str, int]:
+        """Synthetic rows by table that is written."""
+        return dict(self["rows"].get("tables", {ONE: self["rows"]["synthetic"]}))
+
+    @property
+    def digests(self) -> dict[str, Any]:
+        """By file of a table the SHA-256 that it names."""
+        tables = self.get("tables_sha256") or {ONE: self.get("synthetic_sha256")}
+        twin = {dialect_copy.NAME: self[dialect_copy.DIGEST]} if dialect_copy.DIGEST in self else {}
+        return {f"{n}.csv": one for n, one in tables.items()} | twin
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the noise was not the system's; a word changed in a card does not make it so."""
+        return self.get("exportable") is not True or str(self.get("noise_source", SEEDED)).startswith(SEEDED)
+
+    @property
+    def uncovered(self) -> bool:
+        """Whether the release was chosen in a way that no epsilon covers."""
+        return self["selection"].get("covered") is False
+
+    @property
+    def charges(self) -> list[dict[str, Any]]:
+        """The lines of the ledger that it counts beside its own run's."""
+        return list(self["selection"].get("charges") or ())
+
+    @property
+    def own(self) -> "Card":
+        """The card as it was before anything was said of a choice: the guarantee of its run alone."""
+        before = self["selection"].get("of_which_this_run")
+        alone = self.costing(**{n: before[n] for n in TOTALS if n in before}) if isinstance(before, dict) else self
+        return Card({**alone, "selection": selection("unstated")})
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """What it says of its release, without what may be added later."""
+        return dict(json.loads(json.dumps({n: v for n, v in self.own.items() if n not in ASIDE})))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """By purpose the share of the whole noise budget."""
+        return {p.question: p.share for p in division(self["mechanisms"])}
+
+    @property
+    def noise_kinds(self) -> dict[str, int]:
+        """Kinds of noise, each with how often."""
+        kinds: dict[str, int] = {}
+        for m in self["mechanisms"]:
+            kinds[m["mechanism"]] = kinds.get(m["mechanism"], 0) + int(m.get("count", 1))
+        return kinds
+
+    @property
+    def meanings(self) -> set[str]:
+        """What a card of this relation, unit and epsilon may say: today's words, and those of cards made before.
+
+        Those said "about one row" for either guess; of related tables some said "person".
+        """
+        units, epsilon = {self.whose, *(["person"] if "keys" in self else [])}, self["epsilon"]
+        before = {_guess("about one " + unit.removeprefix("one "), odds(epsilon)) for unit in units}
+        return before | {meaning(epsilon, about=unit, relation=self["relation"]) for unit in units}
+
+    def costing(self, **figures: float) -> "Card":
+        """The card with these of its ``TOTALS``, and the meaning that follows."""
+        about = {**self, **figures}
+        said = meaning(about["epsilon"], about=self.whose, relation=self["relation"])
+        return Card({**about, "meaning": said})
+
+    def with_schema(self, learnt: Learnt) -> "Card":
+        """The card of a release whose schema was learnt before: both guarantees added, both lists of mechanisms."""
+        epsilon, delta = self["epsilon"] + learnt.epsilon, self["delta"] + learnt.delta
+        derived = min(epsilon, self["epsilon_derived"] + learnt.epsilon)
+        before = [{"mechanism": "schema learning", **event(m).plain()} for m in learnt.mechanisms]
+        line = {
+            "ledger_entry": learnt.ledger_entry,
+            **({"ledger_hash": learnt.ledger_hash} if learnt.ledger_hash else {}),
+        }
+        return Card(
+            {
+                **self.costing(epsilon=epsilon, delta=delta, epsilon_derived=derived),
+                "mechanisms": [*before, *self["mechanisms"]],
+                "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, **line},
+            }
+        )
 
 
-def of_persons(about: Mapping[str, Any]) -> bool:
-    """Whether a card is of one table whose persons keep their rows. Privacy: public only."""
-    return "keys" in about and "tables" not in about.get("rows", {})
+def _statements(card: Mapping[str, Any]) -> dict[str, Any]:
+    """What a card states beside its figures."""
+    return {
+        "variant": "Pure DP" if card.get("delta") == 0 else "Approximate DP",
+        "tuning": {
+            "charged": True,
+            "statement": "No parameter of this run was chosen by looking at the rows outside the mechanisms listed: "
+            "the method's choices follow from public facts and from released noisy answers.",
+        },
+        "selection": selection("unstated"),
+        "composition": "All mechanisms read the same rows and are composed together (sequential composition) by the "
+        "accountant; the whole was charged to the ledger before the first row was read.",
+        "randomness": {
+            "privacy": f"{card.get('noise_source')}; never seeded by a user, never stored",
+            "after_release": "initialisation and sampling use a seeded generator; they touch released values only",
+        },
+        "trust": "Central: one curator holds the rows and runs the mechanisms; readers of the release need no trust.",
+        "side_channels": "The answer is released once, as files; nobody can query or time the mechanisms. Bounds "
+        "and messages do not depend on values outside the public facts, and no answer follows the order of the rows.",
+        "hazards": list(HAZARDS),
+    }
+
+
+def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the guarantee does not protect because it was taken as public."""
+    facts = card.get("public_facts", {})
+    out: list[dict[str, Any]] = [
+        {"what": "column names and their order", "columns": len(facts), "vouched": "part of the schema"}
+    ]
+    for source in ("public", "declared", "unconfirmed"):
+        names = [n for n, s in facts.items() if s == source]
+        if names:
+            what = "kind, bounds, categories and missing codes"
+            out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
+    for name, reported in card.get("vouched_alone", {}).items():
+        bounds = reported.get("bounds")
+        what = (
+            f"a list of {reported['values']} values, published word for word"
+            if bounds is None
+            else "bounds {} to {}".format(*bounds)
+        )
+        out.append({"what": what, "of": [name], "vouched": reported["reason"]})
+    if card.get("rows", {}).get("source_count") == "public":
+        out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
+    for name, why in (card.get("public_columns") or {}).items():
+        out.append({"what": "the values of every row, in the order of the rows", "of": [name], "vouched": why})
+    if card.get("constraints"):
+        rules = len(card["constraints"])
+        out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
+    return [*out, *given.invariants(card)]
 
 
 def versions() -> dict[str, str]:
@@ -132,27 +325,6 @@ def _merged(events: Sequence[Event]) -> list[Event]:
     return list(result.values())
 
 
-def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
-    """The card of a release whose schema was learnt before: both guarantees added, both lists of mechanisms."""
-    before = [event(m) for m in learnt.mechanisms]
-    epsilon, delta = about["epsilon"] + learnt.epsilon, about["delta"] + learnt.delta
-    mechanisms = [{"mechanism": "schema learning", **e.plain()} for e in before]
-    return {
-        **about,
-        "epsilon": epsilon,
-        "delta": delta,
-        "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
-        "meaning": meaning(epsilon, about=whose(about), relation=about["relation"]),
-        "mechanisms": [*mechanisms, *about["mechanisms"]],
-        "of_which_schema": {
-            "epsilon": learnt.epsilon,
-            "delta": learnt.delta,
-            "ledger_entry": learnt.ledger_entry,
-            **({"ledger_hash": learnt.ledger_hash} if learnt.ledger_hash else {}),
-        },
-    }
-
-
 def card(
     *,
     schema: Schema | Dataset,
@@ -168,10 +340,10 @@ def card(
     ledger_entry: dict[str, Any],
     engine: str,
     created: str,
-) -> dict[str, Any]:
-    """The card as JSON data; see docs/release.md for every field."""
+) -> Card:
+    """The card of a run; see docs/release.md for every field."""
     weight, columns = schema.weight, schema.all_columns
-    about = complete(
+    about = Card(
         {
             "format": "facsimile-card/1",
             "product": "synthetic table",
@@ -218,7 +390,8 @@ def card(
         }
     )
     about["engine"] = engine
-    return about | (_of_tree(schema.tree, adjacency, epsilon) if schema.tree is not None else {})
+    about |= _of_tree(schema.tree, adjacency, epsilon) if schema.tree is not None else {}
+    return about
 
 
 def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
@@ -233,3 +406,6 @@ def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str,
         "linkage": LINKAGE if schema.several else PERSONS_LINKAGE.format(schema.privacy_unit[0]),
         **({"public_tables": public} if public else {}),
     }
+
+
+ASIDE = {"selection", "deployment", "registry", "verdict", *Card({})}  # what a card may add after it was stored

@@ -11,8 +11,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.guarantee import Guarantee, exact
-from synth.release.card.card import meaning, whose
-from synth.release.card.statements import selection
+from synth.release.card.card import TOTALS, Card, selection
 
 RUN, CHOICE = "run", "choice"
 COUNTED = ("private", "all", "releases", "unstated")  # ways of choosing that cost every candidate
@@ -23,7 +22,6 @@ STATEMENT = (
     "however a run was asked for after the results of others. It holds as long as neither the settings of a run nor "
     "the questions of the choice followed from a comparison with the real rows."
 )
-TOTALS = ("epsilon", "delta", "epsilon_derived")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +48,7 @@ class Charge:
         return {n: getattr(self, n) for n in ("number", "hash", "epsilon", "delta", "what")}
 
 
-def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), tables: Sequence[str] = ()) -> dict:
+def chosen(card: Card, how: str, charges: Sequence[Charge] = (), tables: Sequence[str] = ()) -> Card:
     """The card of a release chosen in this way among candidates with these charges; an earlier statement is replaced.
 
     ``tables``: SHA-256 of the candidates' synthetic tables, where they are known. Lines that the card counts already,
@@ -59,27 +57,24 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
 
     **Guarantee**: basic composition of everything the choice looked at (privacy/accounting/chosen.md).
     """
-    about = own(card)
-    about["selection"] = selection(how)
+    own = card.own
+    own["selection"] = selection(how)
     if how not in COUNTED:
-        return about
-    others = [c for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
-    retained, before = [c.plain() for c in others], {name: about[name] for name in TOTALS}
-    whole = reduce(add, (c.guarantee for c in others), Guarantee.of(about))
-    about["selection"] |= {
-        "of_which_this_run": before,
-        "charges": retained,
-        "tables": sorted(set(tables)),
-        "statement": STATEMENT,
-    }
-    about["epsilon"], about["delta"] = whole.epsilon, whole.delta
-    about["epsilon_derived"] = exact([before["epsilon_derived"], *(c.epsilon for c in others)])
-    if about["delta"] >= 1:
+        return own
+    others = [c for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, own)]
+    whole = reduce(add, (c.guarantee for c in others), own.guarantee)
+    derived = exact([own["epsilon_derived"], *(c.epsilon for c in others)])
+    if whole.delta >= 1:
         raise UsageError(
             "the deltas of all candidates add up to 1 or more, which is no guarantee; release none of them"
         )
-    about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
-    return about
+    own["selection"] |= {
+        "of_which_this_run": {name: own[name] for name in TOTALS},
+        "charges": [c.plain() for c in others],
+        "tables": sorted(set(tables)),
+        "statement": STATEMENT,
+    }
+    return own.costing(epsilon=whole.epsilon, delta=whole.delta, epsilon_derived=derived)
 
 
 def counted(charge: Charge, card: Mapping[str, Any]) -> bool:
@@ -104,25 +99,12 @@ def pays(line: Any, learnt: Mapping[str, Any]) -> bool:
     return bool(line.hash == seal if seal else (line.epsilon, line.delta) == (learnt["epsilon"], learnt["delta"]))
 
 
-def own(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The card as it was before anything was said of a choice: the guarantee of its run alone."""
-    about = dict(card)
-    reported = about.get("selection") or {}
-    if isinstance(before := reported.get("of_which_this_run"), dict):
-        about |= {name: before[name] for name in TOTALS if name in before}
-        about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
-    if "selection" in about:
-        about["selection"] = selection("unstated")
-    return about
-
-
-def counted_elsewhere(about: Mapping[str, Any]) -> tuple[float, float]:
+def counted_elsewhere(card: Card) -> tuple[float, float]:
     """Epsilon and delta of all that the card counts beside its own run."""
-    retained = (about.get("selection") or {}).get("charges") or []
-    return exact([c["epsilon"] for c in retained]), exact([c["delta"] for c in retained])
+    return exact([c["epsilon"] for c in card.charges]), exact([c["delta"] for c in card.charges])
 
 
-def problems(about: Mapping[str, Any]) -> Iterator[str]:
+def problems(about: Card) -> Iterator[str]:
     """Yields a sentence for whatever in the card's statement of a choice does not hold."""
     reported = about["selection"]
     how, retained = reported["how"], reported.get("charges")
@@ -147,16 +129,14 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
             yield f"its {name} is {about[name]:g}, but its own run and what the choice rests on add up to {whole:g}"
 
 
-def in_words(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+def in_words(about: Card) -> list[tuple[str, str]]:
     """Rows for a page: what of the sum is the run's own, the other candidates' and the choice's."""
-    reported = about.get("selection") or {}
-    retained = reported.get("charges")
-    if not retained:
+    if not about.charges:
         return []
-    before = reported["of_which_this_run"]
+    before = about["selection"]["of_which_this_run"]
     rows = [("of which this run", f"epsilon {before['epsilon']:g}, delta {before['delta']:g}")]
     for what, words in ((RUN, "of which other candidates"), (CHOICE, "of which the choice")):
-        part = [c for c in retained if c["what"] == what]
+        part = [c for c in about.charges if c["what"] == what]
         if part:
             lines = ", ".join(str(c["number"]) for c in part)
             rows.append(

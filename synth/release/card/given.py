@@ -8,17 +8,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from synth.files.regular_files import is_file
 from synth.privacy.accounting.guarantee import Guarantee, sums
-from synth.release import folder
 from synth.schema import areas
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.enforcement import compiled
-from synth.schema.published_totals import disagreements, stated
-from synth.schema.table import Schema, load
+from synth.schema.table import Schema
 
 TREE = (
     "declared in the schema: a row's area above is that of its lowest area, whatever the private cells above say; the "
@@ -111,46 +106,6 @@ def problems(card: Mapping[str, Any]) -> Iterator[str]:
     for site in card.get("sites") or ():
         if site["epsilon_derived"] > card["epsilon_derived"] * (1 + TOLERANCE):
             yield f"site {site['site']!r} spent more than the mechanisms listed"
-
-
-def problems_beside(card: Mapping[str, Any], place: Path) -> Iterator[str]:
-    """A sentence for each level of areas and each table of totals that the synthetic table beside the card breaks.
-
-    ``place``: the release's folder; nothing is said where the table or its schema is not there.
-
-    Privacy: released answers only.
-    """
-    table, schema = place / "synthetic.csv", place / "schema.json"
-    if (card.get("areas") or card.get("totals")) and is_file(table) and is_file(schema):
-        facts = load(schema)
-        yield from _areas_broken(card, facts, table) if card.get("areas") else ()
-        yield from _totals_broken(facts, table) if card.get("totals") else ()
-
-
-def _areas_broken(card: Mapping[str, Any], facts: Schema, table: Path) -> Iterator[str]:
-    if areas_on_card(facts) != {"areas": card["areas"]}:
-        yield "the tree of areas that it names is not that of the schema beside it"
-        return
-    rows = folder.read_positions(table, facts, {n for r in areas.rules(facts.columns) for n in (r.child, r.parent)})
-    for rule in areas.rules(facts.columns):
-        known = rows[rule.child] >= 0
-        own = {n: p[known] for n, p in rows.items()}
-        if off := int((~known).sum() + compiled(rule, facts.columns).broken(own).sum()):
-            yield f"{off:,} rows of the table beside it have an area of {rule.child} outside its own of {rule.parent}"
-
-
-def _totals_broken(facts: Schema, table: Path) -> Iterator[str]:
-    if (totals := stated(facts, rules=False)) is None:
-        yield "it names published totals, but the schema beside it has none"
-        return
-    rows = folder.read_positions(table, facts, totals.columns)
-    count = len(rows[totals.columns[0]])
-    if name := next((n for n, places in rows.items() if (places < 0).any()), None):
-        yield f"the table beside it has values of {name} that the schema does not know"
-    elif count != totals.num_rows:
-        yield f"its totals count {totals.num_rows:,} rows, the table beside it has {count:,}"
-    else:
-        yield from disagreements(totals, rows)
 
 
 def earlier(cards: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,13 +1,12 @@
 """What a guess about one unit can rise to, in plain sentences: whose rows, which guess, and but for which accident."""
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from math import ceil, exp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from synth.languages import Texts, _, numerals, prose
-from synth.release.card.card import odds, of_persons, whose
+from synth.release.card.card import Card, odds
 
 MADE_UP = (
     "no row was copied from the private table: each was drawn from a model of noisy answers, and where one "
@@ -72,7 +71,7 @@ def chance(probability: float) -> str:
     return _("1 in {n}").format(n=numerals(f"{int(1 / exactly):,}"))
 
 
-def guesses(card: Mapping[str, Any]) -> list[Guess]:
+def guesses(card: Card) -> list[Guess]:
     """What somebody may guess with an even chance, how sure of it the release can make them, and but for which chance.
 
     (epsilon, delta) is no worse than to give everything away with probability delta and else to keep to epsilon alone.
@@ -83,12 +82,12 @@ def guesses(card: Mapping[str, Any]) -> list[Guess]:
 
     Privacy: public only.
 
-    >>> card = {"epsilon": 1.0, "delta": 1e-6, "unit": "row", "relation": "add_remove"}
+    >>> card = Card({"epsilon": 1.0, "delta": 1e-6, "unit": "row", "relation": "add_remove"})
     >>> [(told.what().split()[0], round(told.sure, 2), round(told.accident, 7)) for told in guesses(card)]
     [('whether', 0.73, 1e-06), ('which', 0.88, 3.7e-06)]
     """
     epsilon, delta = float(card["epsilon"]), float(card["delta"])
-    named = whose(card)
+    named = card.whose
     unit = {"row": "one row", "person": "one person"}.get(named, f"one {named.removeprefix('one ')}")
     if card["relation"] == "replace_one":
         return [Guess(unit, False, odds(epsilon), delta)]
@@ -96,15 +95,15 @@ def guesses(card: Mapping[str, Any]) -> list[Guess]:
     return [Guess(unit, True, odds(epsilon), delta), Guess(unit, False, odds(2 * epsilon), two)]
 
 
-def sentences(card: Mapping[str, Any], *, yours: bool = False) -> list[str]:
+def sentences(card: Card, *, yours: bool = False) -> list[str]:
     """The guesses, and last whose rows they are about and what they leave out, in the language spoken.
 
     ``yours``: the guesses told to the one whose rows they are about.
 
     **Guarantee**: public facts of the card. Privacy: public only.
     """
-    unit, named = prose(whose(card)), "keys" in card
-    if named and of_persons(card):
+    unit, named = prose(card.whose), "keys" in card
+    if named and card.of_persons:
         about = _("What is protected is {unit}: somebody who stands under several keys is protected less.")
     elif named:
         about = _("What is protected is {unit}: somebody who stands under several such rows is protected less.")

@@ -195,8 +195,10 @@ class InAll(Part):
     statement: str
 
 
-class Card(Part):
+class Form(Part):
     """A release card."""
+
+    model_config = ConfigDict(title="Card")
 
     format: Literal["facsimile-card/1"]
     product: str
@@ -243,4 +245,4 @@ class Card(Part):
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a card."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Card.model_json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Form.model_json_schema()}

@@ -15,17 +15,22 @@ from pydantic import ValidationError
 
 from synth.errors import InputError, SynthError, reading
 from synth.files import regular_files
+from synth.files.regular_files import is_file
 from synth.lazy import Lazy
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import event
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK
 from synth.privacy.relation import Adjacency, Relation
+from synth.release import folder
 from synth.release.card import choice, given
-from synth.release.card.card import meanings
-from synth.release.card.model import Card
-from synth.release.card.statements import complete
+from synth.release.card.card import Card
+from synth.release.card.model import Form
+from synth.schema import areas
+from synth.schema import table as schemas
 from synth.schema.dataset import persons_in_words, unit_as_it_was, unit_in_words
-from synth.schema.table import below
+from synth.schema.enforcement import compiled
+from synth.schema.published_totals import disagreements, stated
+from synth.schema.table import Schema, below
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")
@@ -51,7 +56,7 @@ class Checked:
         return {"ok": True, **asdict(self)}
 
 
-def load(path: str | Path) -> dict[str, Any]:
+def load(path: str | Path) -> Card:
     """A card file (or the folder that holds card.json) of the ``path``, of the right form. Errors: InputError.
 
     Privacy: released answers only.
@@ -66,7 +71,8 @@ def load(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{place}: not a card (not JSON); use another copy") from None
     if not isinstance(plain, dict):
         raise InputError(f"{place}: not a card (no JSON object); use another copy")
-    return plain
+    with reading(place, "card"):
+        return Card(plain)
 
 
 @reading("card", "card")
@@ -77,9 +83,9 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
 
     Privacy: released answers only.
     """
-    about = complete(card if isinstance(card, Mapping) else load(card))
+    about = Card(card) if isinstance(card, Mapping) else load(card)
     try:
-        Card.model_validate(about)
+        Form.model_validate(about)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(str(p) for p in fault["loc"])
@@ -88,7 +94,7 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
         raise InputError(f"the card does not hold: {problem}")
     if not isinstance(card, Mapping):
         place = Path(card) if Path(card).is_dir() else Path(card).parent
-        for problem in given.problems_beside(about, place):
+        for problem in problems_beside(about, place):
             raise InputError(f"the card does not hold: {problem}")
     return Checked(
         epsilon=about["epsilon"],
@@ -98,7 +104,7 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
     )
 
 
-def problems(about: Mapping[str, Any]) -> Iterator[str]:
+def problems(about: Card) -> Iterator[str]:
     """Yields a sentence for each claim that the mechanisms do not bear out."""
     if about.get("preview"):
         yield "it is of a preview, made of public rows only; run on the private table for a release"
@@ -111,7 +117,7 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     stated = about["epsilon_derived"]
     if abs(stated - derived) > max(TOLERANCE * derived, 1e-9):
         yield f"it states a derived epsilon of {stated:.9g}, but its mechanisms give {derived:.9g}"
-    if about["meaning"] not in meanings(about):
+    if about["meaning"] not in about.meanings:
         yield f"its plain-language meaning is not that of epsilon {epsilon:g}"
     if about["exportable"] and "SEEDED" in about["noise_source"].upper():
         yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
@@ -119,7 +125,47 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     yield from _tables_problems(about)
 
 
-def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
+def problems_beside(card: Card, place: Path) -> Iterator[str]:
+    """A sentence for each level of areas and each table of totals that the synthetic table beside the card breaks.
+
+    ``place``: the release's folder; nothing is said where the table or its schema is not there.
+
+    Privacy: released answers only.
+    """
+    table, schema = place / "synthetic.csv", place / "schema.json"
+    if (card.get("areas") or card.get("totals")) and is_file(table) and is_file(schema):
+        facts = schemas.load(schema)
+        yield from _areas_broken(card, facts, table) if card.get("areas") else ()
+        yield from _totals_broken(facts, table) if card.get("totals") else ()
+
+
+def _areas_broken(card: Card, facts: Schema, table: Path) -> Iterator[str]:
+    if given.areas_on_card(facts) != {"areas": card["areas"]}:
+        yield "the tree of areas that it names is not that of the schema beside it"
+        return
+    rows = folder.read_positions(table, facts, {n for r in areas.rules(facts.columns) for n in (r.child, r.parent)})
+    for rule in areas.rules(facts.columns):
+        known = rows[rule.child] >= 0
+        own = {n: p[known] for n, p in rows.items()}
+        if off := int((~known).sum() + compiled(rule, facts.columns).broken(own).sum()):
+            yield f"{off:,} rows of the table beside it have an area of {rule.child} outside its own of {rule.parent}"
+
+
+def _totals_broken(facts: Schema, table: Path) -> Iterator[str]:
+    if (totals := stated(facts, rules=False)) is None:
+        yield "it names published totals, but the schema beside it has none"
+        return
+    rows = folder.read_positions(table, facts, totals.columns)
+    count = len(rows[totals.columns[0]])
+    if name := next((n for n, places in rows.items() if (places < 0).any()), None):
+        yield f"the table beside it has values of {name} that the schema does not know"
+    elif count != totals.num_rows:
+        yield f"its totals count {totals.num_rows:,} rows, the table beside it has {count:,}"
+    else:
+        yield from disagreements(totals, rows)
+
+
+def _tables_problems(about: Card) -> Iterator[str]:
     """Of related tables: a bound for each key, and no mechanism to which a root counts less than wholly."""
     if "keys" not in about:
         return
@@ -151,7 +197,7 @@ def _bounded(key: Any) -> bool:
     )
 
 
-def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:
+def _mechanism_problems(about: Card) -> Iterator[str]:
     adjacency = Adjacency(
         relation=Relation(about["relation"]), unit=about["unit"], max_rows=about["max_rows_of_a_unit"]
     )
@@ -173,7 +219,7 @@ def _factor(adjacency: Adjacency) -> float:
     return sqrt(2) if adjacency.relation is Relation.REPLACE_ONE else 1.0
 
 
-def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
+def _reserve_problems(about: Card) -> Iterator[str]:
     own = _own_delta(about)
     failing = sum(m.get("failure_delta", 0.0) * m["count"] for m in about["mechanisms"] if m["mechanism"] != LEARNING)
     set_aside = about["accountant"]["delta_reserved_for_thresholds"]
@@ -184,17 +230,17 @@ def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield "the part of delta kept for the noise generator is not that of its accountant"
 
 
-def _own_delta(about: Mapping[str, Any]) -> float:
+def _own_delta(about: Card) -> float:
     learnt = float((about.get("of_which_schema") or {}).get("delta", 0.0))
     return float(about["delta"]) - choice.counted_elsewhere(about)[1] - learnt
 
 
-def _whole(about: Mapping[str, Any]) -> float:
+def _whole(about: Card) -> float:
     """Epsilon of all mechanisms; to it are added a schema learnt before and what a choice rests on."""
     return choice.exact([_derived(about), choice.counted_elsewhere(about)[0]])
 
 
-def _derived(about: Mapping[str, Any]) -> float:
+def _derived(about: Card) -> float:
     """Epsilon of the card's own mechanisms, with its schema's."""
     learnt = about.get("of_which_schema")
     own = [m for m in about["mechanisms"] if not learnt or m["mechanism"] != LEARNING]

@@ -7,8 +7,7 @@ from synth.languages import Texts, _, numerals, prose
 from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import Linked, placed
 from synth.release.card import limits, papers
-from synth.release.card.card import odds
-from synth.release.card.statements import complete, noise_kinds, shares
+from synth.release.card.card import Card, odds
 from synth.release.folder import StoredRelease
 from synth.report.html import commas, number, percent
 from synth.report.words import between, both, unit
@@ -47,50 +46,50 @@ PROSE = ("composition", "floating_point", "side_channels", "trust", "post_proces
 PLAIN = ("created", "method", "variant", "relation")
 
 
-def facts(stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, str]:
+def facts(stored: StoredRelease, card: Card) -> dict[str, str]:
     """What stands in the places of papers. **Guarantee**: derived from the release, public facts and the steward's own.
 
     Privacy: released answers only.
     """
-    about, schema = complete(card), stored.schema
+    schema = stored.schema
     counted = [r for r in stored.releases if isinstance(r, CountsRelease | LinkedRelease)]
     most = max((len(m.bins) for r in counted for m in r.question.marginals), default=0)
-    in_all = about.get("in_all_releases")
+    in_all = card.get("in_all_releases")
     return {
-        **{n: prose(str(about[n])) for n in PROSE},
-        **{n: str(about[n]) for n in PLAIN},
-        "epsilon": number(about["epsilon"]),
-        "delta": number(about["delta"]),
-        "derived": number(about["epsilon_derived"]),
+        **{n: prose(str(card[n])) for n in PROSE},
+        **{n: str(card[n]) for n in PLAIN},
+        "epsilon": number(card["epsilon"]),
+        "delta": number(card["delta"]),
+        "derived": number(card["epsilon_derived"]),
         "name": name_of(card, several=schema.several),
         "description": description(card, schema),
         "columns": ", ".join(n for n, c in schema.all_columns.items() if c.type != "omitted"),
         "n": commas(card["rows"]["synthetic"]),
         "odds": numerals(limits.share(odds(float(card["epsilon"])))),
         "unit": unit(card),
-        "invariants": _invariants(about, schema),
+        "invariants": _invariants(card, schema),
         "measured": _measured(counted, schema, card),
         "mechanisms": "; ".join(
-            _("{name}, {n} times").format(name=prose(name), n=n) for name, n in noise_kinds(card).items()
+            _("{name}, {n} times").format(name=prose(name), n=n) for name, n in card.noise_kinds.items()
         ),
-        "spent": ", ".join(f"{prose(n)} {percent(s)}" for n, s in shares(card).items()),
+        "spent": ", ".join(f"{prose(n)} {percent(s)}" for n, s in card.shares.items()),
         "rules": _rules(card),
-        "ledger_line": str(about["ledger_entry"]["number"]),
+        "ledger_line": str(card["ledger_entry"]["number"]),
         "in_all": f" {prose(in_all['statement'])}" if in_all else "",
-        "selection": prose(about["selection"]["in_words"]),
-        "tuning": prose(about["tuning"]["statement"]),
-        "randomness": prose(about["randomness"]["privacy"]),
-        "after_release": prose(about["randomness"]["after_release"]),
-        "linkage": prose(str(about.get("linkage", "-"))),
-        "versions": ", ".join(f"{n} {v}" for n, v in about["versions"].items()),
-        "hazards": " ".join(map(prose, about["hazards"])),
+        "selection": prose(card["selection"]["in_words"]),
+        "tuning": prose(card["tuning"]["statement"]),
+        "randomness": prose(card["randomness"]["privacy"]),
+        "after_release": prose(card["randomness"]["after_release"]),
+        "linkage": prose(str(card.get("linkage", "-"))),
+        "versions": ", ".join(f"{n} {v}" for n, v in card["versions"].items()),
+        "hazards": " ".join(map(prose, card["hazards"])),
         "made_up": prose(limits.MADE_UP),
         "level": LEVELS[min(most, 3)].format(most=most),
         "guesses": " ".join(limits.sentences(card, yours=True)),
     }
 
 
-def tables(schema: Tables, card: Mapping[str, Any]) -> list[dict[str, Any]]:
+def tables(schema: Tables, card: Card) -> list[dict[str, Any]]:
     """The synthetic tables, the root's first: name, file, what its rows are, columns, and the keys at both ends."""
     if not schema.several:
         said, own = _("The synthetic rows."), schema.written[ONE].retained().columns
@@ -100,7 +99,7 @@ def tables(schema: Tables, card: Mapping[str, Any]) -> list[dict[str, Any]]:
     for table in schema.downwards:
         key, below = schema.key_above(table), schema.keys_below(table)
         alone, below_it = _("{n} synthetic rows."), _("{n} synthetic rows, each of one row of {parent}.")
-        many = commas(card["rows"]["tables"][table])
+        many = commas(card.row_counts[table])
         out.append(
             {
                 "table": table,
@@ -120,7 +119,7 @@ def name_of(card: Mapping[str, Any], *, several: bool) -> str:
     return str(card.get("deployment", {}).get("name") or f"{kind} {card.get('dataset') or ''}".strip())
 
 
-def description(card: Mapping[str, Any], schema: Tables) -> str:
+def description(card: Card, schema: Tables) -> str:
     """What was made, of which extent and how, in a sentence or two."""
     source = _(
         "Made from private rows by the method {method} with differential privacy, epsilon {epsilon}, delta {delta}."
@@ -129,9 +128,9 @@ def description(card: Mapping[str, Any], schema: Tables) -> str:
     return f"{f'{own} ' if own else ''}{_extent(card, schema)}; {prose(limits.MADE_UP)}. {source}"
 
 
-def _extent(card: Mapping[str, Any], schema: Tables) -> str:
+def _extent(card: Card, schema: Tables) -> str:
     if schema.several:
-        each, rows = _("{table} of {rows} rows and {columns} columns"), card["rows"]["tables"]
+        each, rows = _("{table} of {rows} rows and {columns} columns"), card.row_counts
         many = {t: len(schema.tables[t].columns) for t in schema.downwards}
         said = [each.format(table=t, rows=commas(rows[t]), columns=n) for t, n in many.items()]
         return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(said))
@@ -141,7 +140,7 @@ def _extent(card: Mapping[str, Any], schema: Tables) -> str:
     return _("{table}, in which persons have several rows").format(table=alone) if schema.keys else alone
 
 
-def _measured(counted: Sequence[Any], schema: Tables, card: Mapping[str, Any]) -> str:
+def _measured(counted: Sequence[Any], schema: Tables, card: Card) -> str:
     """What was asked of the private rows: kinds of tables, each with how many."""
     kinds: dict[Any, set[frozenset[str]]] = {}
     for r in counted:
@@ -152,7 +151,7 @@ def _measured(counted: Sequence[Any], schema: Tables, card: Mapping[str, Any]) -
         return ", ".join(what.replace("{n}", str(len(of))) for what, of in kinds.items())
     several, single = _("{n} tables of {many} columns"), _("counts of {n} single columns")
     said = [(several if many > 1 else single).format(n=len(of), many=many) for many, of in sorted(kinds.items())]
-    return ", ".join(said) or "; ".join(map(prose, sorted(noise_kinds(card))))
+    return ", ".join(said) or "; ".join(map(prose, sorted(card.noise_kinds)))
 
 
 def _asked(question: Linked, columns: Sequence[str]) -> str:
@@ -166,14 +165,14 @@ def _asked(question: Linked, columns: Sequence[str]) -> str:
     return _("{n} tables of {many} columns of {tables}").format(n=n, many=len(columns), tables=owners)
 
 
-def _invariants(about: Mapping[str, Any], schema: Tables) -> str:
+def _invariants(card: Card, schema: Tables) -> str:
     """What was taken as public, hence not protected: keys and their bounds too."""
     bounded = _(
         "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
         "{parent} (declared public by the steward in the schema)"
     )
     said = []
-    for i in about["invariants"]:
+    for i in card["invariants"]:
         what = prose(i["what"])
         of = _("{what} of {columns}").format(what=what, columns=", ".join(i["of"])) if "of" in i else what
         said.append(f"{of} ({prose(i['vouched'])})")

@@ -24,7 +24,7 @@ from synth.languages import spoken, translated
 from synth.release import folder as folders
 from synth.release.card import papers as form
 from synth.release.card import verify
-from synth.release.card.statements import complete, noise_kinds, shares
+from synth.release.card.card import Card
 from synth.release.folder import StoredRelease
 from synth.report import html, words
 from synth.report.documents import facts as known
@@ -91,7 +91,7 @@ def parsed(kind: str) -> tuple[dict[str, str], str, list[tuple[str, list[tuple[s
     return dict(line.split(": ", 1) for line in front.splitlines()), " ".join(intro.split()), parts
 
 
-def paper(kind: str, stored: StoredRelease, card: Mapping[str, Any]) -> Paper:
+def paper(kind: str, stored: StoredRelease, card: Card) -> Paper:
     """A paper of a release. **Guarantee**: that of the release, from whose facts it follows.
 
     Privacy: released answers only.
@@ -125,7 +125,7 @@ def paper(kind: str, stored: StoredRelease, card: Mapping[str, Any]) -> Paper:
     )
 
 
-def papers(stored: StoredRelease, card: Mapping[str, Any]) -> list[Paper]:
+def papers(stored: StoredRelease, card: Card) -> list[Paper]:
     """Every paper of a release, with what of it nobody has written yet.
 
     Privacy: released answers only.
@@ -144,7 +144,7 @@ def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
         return papers(folders.load_release(release, tree=None), card)
 
 
-def record(kind: str, stored: StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+def record(kind: str, stored: StoredRelease, card: Card, files: Mapping[str, bytes]) -> str:
     """A record for catalogues, in English. ``files``: the parts that it describes."""
     with spoken("en"):
         text = html.render(
@@ -160,28 +160,27 @@ def record(kind: str, stored: StoredRelease, card: Mapping[str, Any], files: Map
     return text if kind == "citation" else json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
 
 
-def registry(card: Mapping[str, Any]) -> dict[str, Any]:
+def registry(card: Card) -> dict[str, Any]:
     """The card as a record of the OpenDP Deployments Registry, tiers 1 to 3.
 
     What only the steward knows stands empty unless the card's ``deployment`` states it.
     """
-    about = complete(card)
     unprotected = "; ".join(
-        f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})" for i in about["invariants"]
+        f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})" for i in card["invariants"]
     )
     with spoken("en"):
         text = html.render(
             "registry.json",
-            **known.deployment(about),
-            about=about,
+            **known.deployment(card),
+            about=card,
             unprotected=unprotected,
-            shares=", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(about).items()),
-            noise="; ".join(f"{n}, {count} times" for n, count in noise_kinds(about).items()),
+            shares=", ".join(f"{n} {100 * s:.1f} %" for n, s in card.shares.items()),
+            noise="; ".join(f"{n}, {count} times" for n, count in card.noise_kinds.items()),
         )
     return dict(json.loads(text))
 
 
-def records(stored: StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+def records(stored: StoredRelease, card: Card, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Every record for catalogues by its file. ``files``: the parts that they describe."""
     named = {**RECORDS, "csvw": "csv-metadata.json"} if stored.schema.several else RECORDS  # that of columns is of all
     return {file: record(kind, stored, card, files).encode() for kind, file in named.items()}

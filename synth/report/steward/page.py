@@ -1,6 +1,6 @@
 """The steward's report as a page: compares with real rows, is marked everywhere, and never part of a bundle."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from synth.evaluate.shadows import Shadow
 from synth.evaluate.verdict import DISTANCES, advice, rate
 from synth.languages import Texts, _, numerals, prose, translated
 from synth.release.card import limits
+from synth.release.card.card import Card
 from synth.report import area_pages, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
 from synth.report.words import between
@@ -63,7 +64,7 @@ def marked(path: Path) -> Path:
     return path if IN_NAME in path.stem else path.with_name(f"{path.stem}.{IN_NAME}.html")
 
 
-def render(examination: Examination, *, about: dict[str, Any]) -> str:
+def render(examination: Examination, *, about: Card) -> str:
     """The page. ``about``: the release card."""
     c, alike, fitted = examination.comparison, examination.similarity[0], not examination.verdict.unsure
     ordered = c.worst_first()
@@ -365,7 +366,7 @@ def pair_anchor(i: int, j: int) -> str:
     return f"pair-{i}-{j}"
 
 
-def _risks(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
+def _risks(examination: Examination, about: Card) -> dict[str, Any]:
     """What the template shows; nothing where no attack was made."""
     reported = examination.risks
     chapter: dict[str, Any] = {"shadowed": [_shadow(s) for s in examination.shadows]} if examination.shadows else {}
@@ -393,7 +394,7 @@ def lines_of(findings: tuple[AttackRates, ...]) -> tuple[list[list[str]], str]:
     return ([line[:-1] for line in lines], prose(*readings)) if len(readings) == 1 else (lines, "")
 
 
-def _membership(about: Mapping[str, Any], *, tried: bool) -> str:
+def _membership(about: Card, *, tried: bool) -> str:
     """What the guarantee says of every attack, and what attacks the method by many runs."""
     more = _("Shadow runs stand below.")
     if not tried:

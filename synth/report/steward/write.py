@@ -25,6 +25,7 @@ from synth.languages import Texts, _, prose
 from synth.pipeline import plan
 from synth.pipeline.schema_approval import with_target
 from synth.release import folder as bundle
+from synth.release.card.card import Card
 from synth.release.card.verify import load
 from synth.report import first_page, html, svg_charts
 from synth.report.html import commas, percent
@@ -188,11 +189,11 @@ def _related(
         except EmptyTableError:  # one side has no row
             continue
         verdicts[table] = result.verdict.plain()
-        text = steward.render(result, about={**card, "dataset": f"{card.get('dataset')}, {table}"})
+        text = steward.render(result, about=Card({**card, "dataset": f"{card.get('dataset')}, {table}"}))
         own = steward.marked(page.with_name(f"{page.name.removesuffix(f'.{steward.IN_NAME}.html')}.{table}.html"))
         single[f"report of {table}"] = own, text
         linked.append((table, own.name))
-    whole = render(comparison, schema, about={**card, **load(folder)}, pages=linked, risks=risks)
+    whole = render(comparison, schema, about=Card({**card, **load(folder)}), pages=linked, risks=risks)
     reported = {**plain(comparison), "tables": verdicts, "risks": {child: one.plain() for child, one in risks.items()}}
     return {**_beside(page, whole, reported), **single}
 
@@ -201,7 +202,7 @@ def render(
     across: Across,
     schema: Dataset,
     *,
-    about: dict[str, Any],
+    about: Card,
     pages: Sequence[tuple[str, str]],
     risks: Mapping[str, Risks],
 ) -> str:

@@ -12,7 +12,7 @@ from synth.errors import InputError, UsageError
 from synth.pipeline.plan import worth
 from synth.pipeline.priors import look
 from synth.privacy.noise import SeededNoise
-from synth.release.card.statements import PREVIEW
+from synth.release.card.card import PREVIEW
 from synth.report.steward.page import MARK
 from tests.made import a_schema, codes, number, ran
 
