@@ -139,9 +139,9 @@ class Card(dict[str, Any]):
 
     def __init__(self, plain: Mapping[str, Any]) -> None:
         super().__init__(plain)
-        for name, statement in _statements(plain).items():
+        for name, statement in _statements(self).items():
             self.setdefault(name, statement)
-        self |= {"invariants": _invariants(plain), **given.in_all(plain)}
+        self |= {"invariants": _invariants(self), **given.in_all(self)}
 
     @property
     def guarantee(self) -> Guarantee:
