@@ -13,6 +13,7 @@ from synth.evaluate import verdict as rating
 from synth.evaluate.examination import Limits
 from synth.evaluate.from_rows import of_column
 from synth.release.card import limits
+from synth.release.card.card import Card
 from synth.release.card.verify import load
 from synth.report import card_page, first_page, publish
 from synth.report.steward import write as steward
@@ -69,7 +70,7 @@ def test_it_stands_first_and_says_what_card_and_verdict_say(reports, kind):
 
 
 def test_a_release_that_nobody_signed_says_so(release):
-    card = {k: v for k, v in load(release[0]).items() if k != "deployment"}
+    card = Card({k: v for k, v in load(release[0]).items() if k != "deployment"})
     message = dict(first_page.answers(card, publish.verdict(release[0])))
     assert message["Who answers for it?"] == ["Nobody has approved it yet."]
     assert message["Who receives it?"] == ["Nobody has stated it."]

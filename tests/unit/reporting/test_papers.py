@@ -8,6 +8,7 @@ from report_release import report_release  # noqa: F401
 
 import synth
 from synth.release.card import papers
+from synth.release.card.card import Card
 from synth.release.card.verify import load
 from synth.release.folder import load_release
 from synth.report.documents import pack
@@ -120,6 +121,6 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
 
 def test_a_controller_publishes_where_nobody_else_does(release):
     stored = load_release(release[0])
-    card = {**stored.card, "deployment": {"controller": "Town hall"}}
+    card = Card({**stored.card, "deployment": {"controller": "Town hall"}})
     record = json.loads(pack.record("croissant", stored, card, {"synthetic.csv": b""}))
     assert record["creator"][0]["name"] == "Town hall"

@@ -11,6 +11,7 @@ from report_release import report_release  # noqa: F401
 import synth
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
 from synth.release import folder
+from synth.release.card.card import Card
 from synth.report import publish, publishable
 from synth.report.noisy_tables import ComparedTable, NoisyTable, tables, total
 from synth.schema import table as schemas
@@ -117,7 +118,7 @@ def test_texts_are_escaped_wherever_they_stand(release):
     )
     counted = {"kind": "count", "columns": [evil], "half": 1.0, "cells": [{"values": [evil], "count": 1}] * 40}
     mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
-    card = {**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}}
+    card = Card({**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}})
     paid = {"card": card, "level": 0.95, "statistics": [counted, mean]}
     said = publishable.verdict(shown, card)
     text = publishable.render(shown, about=card, said=said, paid=paid)
