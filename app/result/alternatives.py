@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import comparison
+from app.result import comparison, releasing
 from app.result.comparison import LEVELS
 from app.run import recent, runs
 from app.run.forecast import JOINED_METHODS, methods
@@ -16,7 +16,7 @@ from app.run.runs import follow
 from app.session import frame, tasks, words, workers
 from app.session.access import mine
 from app.session.state import wizard
-from synth.app_api import jobs
+from synth.app_api import jobs, looks
 from synth.languages import Texts, _, numerals, phrase
 
 FAMILIES = (
@@ -163,15 +163,19 @@ def _beside(job: jobs.Job) -> None:
     columns = {frame.escape(head): [lines.get(n, "–") for n in names] for head, lines in zip(heads, told, strict=True)}
     st.table({"": names, **columns}, hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
-    if waiting and st.button(
+    if first := comparison.undecided(waiting):
+        st.markdown(
+            _("Before these runs are scored: how do you choose between them? Afterwards figures have been seen.")
+        )
+        releasing.ask_choice(first, "_beside", looks.CHOICES)
+    elif waiting and st.button(
         _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
         key="score",
         help=_("Each run that is scored counts as a candidate for the choice: see the page The result."),
         icon=":material/compare:",
     ):
-        for one in waiting:
-            with st.spinner(_("Comparing {named}").format(named=recent.named(one))):
-                comparison.make(one, runs.release(one))
+        with st.spinner(_("Comparing the tables")):
+            comparison.make(waiting)
         st.rerun()
     if len(shown) > 1:
         st.warning(

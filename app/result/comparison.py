@@ -1,8 +1,9 @@
 """The steward's part of the result: everything here uses real rows and stands under its banner."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+import synth
 from app.result import export, releasing, whole
 from app.run import runs
 from app.session import access, charts, frame, tasks, workers
@@ -341,14 +343,14 @@ def section(job: jobs.Job, release: Path) -> None:
         made = held(job)
         if made is None:
             st.caption(_(WHY))
-            if looks.rivals(job) and not looks.looked(job) and looks.choice(job) is None:
+            if undecided([job]):
                 st.markdown(
                     _(
                         "Another run on this dataset was compared already. Say first how you choose between them: "
                         "afterwards the figures have been seen, and the answer is no longer free."
                     )
                 )
-                releasing.ask_choice(job, "_before", looks.CHOICES)
+                releasing.ask_choice([job], "_before", looks.CHOICES)
                 return
             if st.button(
                 _("Show the comparison"),
@@ -357,7 +359,7 @@ def section(job: jobs.Job, release: Path) -> None:
                 help=_("Reads the real rows again, for your eyes; spends nothing."),
             ):
                 with st.spinner(_("Comparing the tables")):
-                    make(job, release)
+                    make([job])
                 st.rerun()  # draws the page without the button
         elif runs.is_several(job):
             _across(made[0])
@@ -375,11 +377,23 @@ def held(job: jobs.Job) -> Any:
     return st.session_state.get("comparisons", {}).get(str(job.path))
 
 
-def make(job: jobs.Job, release: Path) -> None:
-    """Compares a run with the real rows, for this session alone. Errors: InputError."""
-    across = runs.is_several(job)
-    result = _ask(job, release, tasks.compared_across if across else tasks.compared)
-    st.session_state.setdefault("comparisons", {})[str(job.path)] = (result,) if across else result
+def undecided(wanted: Sequence[jobs.Job]) -> list[jobs.Job]:
+    """The runs of which somebody has to say first how he chooses: figures of several of a dataset would be seen."""
+    new = [one for one in wanted if not looks.looked(one) and looks.choice(one) is None]
+    return [one for one in new if len(wanted) > 1 or looks.rivals(one)]
+
+
+def make(wanted: Sequence[jobs.Job]) -> None:
+    """Compares runs with the real rows, for this session alone. Errors: InputError; UsageError before any, where
+    nobody has said how one chooses between them."""
+    if undecided(wanted):
+        raise synth.UsageError(
+            _("say first how you choose between these runs; afterwards their figures have been seen")
+        )
+    for job in wanted:
+        across, release = runs.is_several(job), runs.release(job)
+        result = _ask(job, release, tasks.compared_across if across else tasks.compared)
+        st.session_state.setdefault("comparisons", {})[str(job.path)] = (result,) if across else result
 
 
 def _ask(job: jobs.Job, release: Path, task: Any, *arguments: str) -> Any:
@@ -499,6 +513,7 @@ def _table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
     st.table(pd.DataFrame(cells, columns=list(heads)), hide_index=True)
 
 
+MOST_BINS = 12  # of numbers of rows in a chart
 PAIRS_SHOWN = 8  # pairs that are listed of one kind, the farthest first
 
 
@@ -553,11 +568,13 @@ def _across(result: Any) -> None:
 
 
 def _numbers(one: Any) -> Any:
-    """How many rows of the child a parent has, in both tables."""
-    names = charts.both()
-    shares = dict(zip(names, (one.real, one.synthetic), strict=True))
-    counts = [str(i) for i in range(len(one.real))]
-    return charts.bars(counts, shares, axis=_("share"), colours=list(names.values())).properties(
+    """How many rows of the child a parent has, in both tables: many numbers in few bins of equal width."""
+    names, bins = charts.both(), min(len(one.real), MOST_BINS)
+    edges = [round(i * len(one.real) / bins) for i in range(bins + 1)]
+    shares = {n: np.add.reduceat(of, edges[:-1]) for n, of in zip(names, (one.real, one.synthetic), strict=True)}
+    counts = [str(low) if high - low == 1 else f"{low} – {high - 1}" for low, high in pairwise(edges)]
+    axis = _("share of the rows of {parent}").format(parent=one.parent)
+    return charts.bars(counts, shares, axis=axis, colours=list(names.values())).properties(
         title=charts.headed(_("Rows of {child}").format(child=one.child)),
         description=_(
             "Share of rows of {parent} by their number of rows of {child}, in the real and the synthetic tables. "

@@ -87,7 +87,7 @@ def may_leave(job: jobs.Job) -> bool:
             )
         )
         if looks.choice(job) is None:
-            releasing.ask_choice(job, "", looks.CHOICES)
+            releasing.ask_choice([job], "", looks.CHOICES)
         _all(job)
         releasing.deciding(job, looks.rivals(job))
         return False
@@ -223,7 +223,7 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     asked = _("{said}, since this run may have been chosen by {its}. If it was not, say so.")
     with st.container(border=True):
         st.info(asked.format(said=said, its=its), icon=":material/functions:")
-        releasing.ask_choice(job, "_counted", ("before", "releases"))
+        releasing.ask_choice([job], "_counted", ("before", "releases"))
 
 
 def all_packed(job: jobs.Job) -> bytes:
@@ -282,9 +282,12 @@ def converted(job: jobs.Job, place: Path, name: str, mark: bool) -> bytes:
 def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
     place = runs.release(job)
+    card = claimed(job, place)
     with st.expander(_("The card")):
-        st.iframe(str(app_api.card_html(claimed(job, place))), height=TALL, alt=_("The card"))
+        st.iframe(str(app_api.card_html(card)), height=TALL, alt=_("The card"))
         standing(place)
+    with st.expander(_("The whole card, as its file holds it")):
+        st.json(card)
     with st.expander(_("The answers in its papers")):
         st.json(papers.read(job)[0])
     if (said := looks.choice(job)) is not None:

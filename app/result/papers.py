@@ -48,10 +48,10 @@ def read(job: jobs.Job) -> tuple[dict[str, Any], list[str]]:
     form, mark = _json(store(job)), looks.released(job) or {}
     reviewer = mark.get("approved_by")
     if not reviewer:
-        return dict(form.get("answers") or {}), _files(form.get("unfinished"))
+        return dict(form.get("answers") or {}), _files(job, form.get("unfinished"))
     shown = mark.get("shown") or {"papers": _json(job.path / OWN), "unfinished": form.get("unfinished")}
     # what was empty stays so: nobody writes under another's signature
-    return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), _files(shown["unfinished"])
+    return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), _files(job, shown["unfinished"])
 
 
 def approved(answers: dict[str, Any], reviewer: str, day: str) -> dict[str, Any]:
@@ -60,9 +60,11 @@ def approved(answers: dict[str, Any], reviewer: str, day: str) -> dict[str, Any]
     return {**answers, **named}
 
 
-def _files(noted: Any) -> list[str]:
-    """Papers by their files; earlier versions noted whether all of them are wanted, which each now says for itself."""
-    return list(noted) if isinstance(noted, list) else []
+def _files(job: jobs.Job, noted: Any) -> list[str]:
+    """Papers by their files; an earlier version noted of all of them together whether they are wanted."""
+    if noted is True:
+        return sorted(paper.file for paper in app_api.unwritten_papers(runs.release(job), {}))
+    return list(noted or ())
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -164,18 +166,17 @@ def _ask(paper: dict[str, Any], name: str, value: Any) -> None:
     field, text = app_api.papers.FIELDS[name], value if isinstance(value, str) else ", ".join(value)
     ask = st.text_input if name in ONE_LINE else st.text_area
     said = _("{wanted} For: {title}.").format(wanted=_(field.wanted), title=paper["title"].partition(":")[0])
-    ask(_(field.label), text, key=f"{paper['file']}_{name}", help=said)
+    usual = access.me().name if name == "contact" else None  # an address is public once its owner has typed it
+    ask(_(field.label), text, key=f"{paper['file']}_{name}", placeholder=usual, help=said)
 
 
 def _known(job: jobs.Job) -> dict[str, str]:
     """Drafts of answers from what the application knows; they count once somebody saves them."""
     facts = _json(runs.release(job) / "schema.json")
     uses = "; ".join(statements.use_sentence(use) for use in facts.get("uses") or ())
-    name = str(job.request().get("label") or job.request()["dataset"])
     return {
         "intended_use": _("{uses}; not for statements about single rows.").format(uses=uses) if uses else "",
-        "contact": access.me().name,
-        "name": _("Synthetic rows of {name}").format(name=name.partition(".")[0]),
+        "name": _("Synthetic rows of {name}").format(name=job.request()["dataset"]),
         "published": date.today().isoformat(),
     }
 
@@ -186,7 +187,7 @@ def _save(job: jobs.Job, paper: dict[str, Any]) -> None:
     given = {n: str(st.session_state.get(f"{paper['file']}_{n}") or "").strip() for n in paper["asks"]}
     with frame.told():
         answers = app_api.papers.checked({**(held.get("answers") or {}), **given})
-        wanted = set(_files(held.get("unfinished"))) - {paper["file"]}
+        wanted = set(_files(job, held.get("unfinished"))) - {paper["file"]}
         wanted |= {paper["file"]} if st.session_state.get(f"unfinished_{paper['file']}") else set()
         place = store(job)
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

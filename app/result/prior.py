@@ -116,7 +116,9 @@ def pair(one: Any) -> Any:
     most = max(float(np.abs(gap).max()), 1e-6)
     shown = SimpleNamespace(rows=rows, columns=columns, values=gap, top=most)
     told = _("answer minus known")
-    return charts.heat(shown, colour=told, names=one.columns, signed=True, format="+.1%", high=24).properties(
+    beside = {_("known before"): one.known, _("answer"): one.released, _("synthetic"): one.made}
+    chart = charts.heat(shown, colour=told, names=one.columns, signed=True, format="+.1%", high=24, beside=beside)
+    return chart.properties(
         title=charts.headed(_("What the answers say beyond what was known"), below=""),
         description=_(
             "{columns}: the noisy answers minus what was known, at most {most:.1f} % of rows in a cell."

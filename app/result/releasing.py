@@ -74,8 +74,9 @@ def state_choice(job: jobs.Job, how: str) -> None:
     looks.choose(job, how, by=who.name)
 
 
-def ask_choice(job: jobs.Job, key: str, ways: Iterable[str]) -> None:
-    """How this run was chosen, asked with a record of the answer. ``key``: what the fields' keys end in."""
+def ask_choice(chosen: Sequence[jobs.Job], key: str, ways: Iterable[str]) -> None:
+    """How this run was chosen, or each of several, asked with a record of the answer. ``key``: what the fields' keys
+    end in."""
     how = st.radio(
         _("This run was chosen"),
         list(ways),
@@ -85,7 +86,8 @@ def ask_choice(job: jobs.Job, key: str, ways: Iterable[str]) -> None:
         help=_("Your answer is recorded with your name and goes into the bundle."),
     )
     if st.button(_("Record this answer"), key=f"choose{key}", disabled=how is None) and how is not None:
-        state_choice(job, how)
+        for job in chosen:
+            state_choice(job, how)
         st.rerun()
 
 

@@ -156,6 +156,13 @@ def section() -> None:
 
 
 def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> None:
+    st.caption(
+        _(
+            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
+            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
+            "result made with this description states the charge."
+        )
+    )
     if several(w):
         st.caption(
             _(
@@ -169,11 +176,7 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
         default=learnt,
         key=f"learn_columns_{w.edition}_{len(learnt)}",
         placeholder=_("Choose columns"),
-        help=_(
-            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
-            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
-            "result made with this description states the charge."
-        ),
+        help=_("Their values, bounds and missing codes are taken out and learnt."),
     )
     left, right = st.columns(2)
     epsilon = left.number_input(

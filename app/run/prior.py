@@ -47,17 +47,18 @@ def barred(w: Wizard) -> str:
 
 def add_file(w: Wizard, upload: Any, *, why: str = "", who: str = "") -> None:
     """An uploaded public table, or a release as zip. Errors: UsageError, InputError; then nothing is kept."""
-    access.allow("add_prior")
-    place = _room(w)
     try:
-        retained = stored.keep(upload, upload.name, place)
-        if retained.suffix == ".zip":
-            _unpacked(retained, place)
-            retained, why, who = place, "", ""
-        _take(w, retained, upload.name, why=why, who=who)
-    except synth.SynthError:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
+        access.allow("add_prior")
+        place = _room(w)
+        try:
+            retained = stored.keep(upload, upload.name, place)
+            if retained.suffix == ".zip":
+                _unpacked(retained, place)
+                retained, why, who = place, "", ""
+            _take(w, retained, upload.name, why=why, who=who)
+        except synth.SynthError:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
     finally:
         intake.forget(upload)
 
@@ -132,7 +133,7 @@ def worth_of(w: Wizard) -> Future[Any] | None:
     stops = sorted({below[-1] if below else above[0], above[0] if above else below[-1]})
     about = asked(w) | {"rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}
     who = access.allow("forecast").name
-    return workers.begun(who, tasks.prior_worth, result.to_json(), seconds=PATIENCE, **about)
+    return workers.begun(who, tasks.prior_worth, result.to_json(), seconds=PATIENCE, pool=workers.BESIDE, **about)
 
 
 def preview(w: Wizard) -> Future[Any]:

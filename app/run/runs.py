@@ -340,7 +340,6 @@ def follow(
     ended: Callable[[jobs.Job, jobs.Status], None] = ends,
     *,
     about: str | Callable[[jobs.Job, jobs.Status], None],
-    key: str = "cancel_beside",
     label: str = "",
 ) -> None:
     """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does, or what shows
@@ -355,7 +354,7 @@ def follow(
         about(job, status) if callable(about) else st.caption(about)
         if st.button(
             label or _("Cancel"),
-            key=key,
+            key=f"cancel_{job.path.name}",  # several may be followed on a page
             disabled=job.cancel_asked,
             icon=":material/stop_circle:",
             help=_("Nothing is spent before the charge is written; later it is not given back."),

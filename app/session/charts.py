@@ -72,7 +72,7 @@ def bars(
         [pd.DataFrame({"value": list(labels), "of": name, "share": shares}) for name, shares in parts.items()]
     )
     scale = alt.Scale(domain=list(parts), range=list(colours))
-    told = {"value:N": _("value"), "of:N": _("table"), "share:Q": axis}
+    told = {"value:N": _("value"), **({"of:N": _("table")} if len(parts) > 1 else {}), "share:Q": axis}
     return (
         alt.Chart(rows)
         .mark_bar()
@@ -96,9 +96,11 @@ def heat(
     power: float = 1.0,
     format: str = ".1%",
     high: int = 22,
+    beside: Mapping[str, np.ndarray] = {},
 ) -> alt.Chart:
     """A map: rows and columns with a shade in each cell. ``colour``: what it tells; ``signed``: it has two colours;
-    ``names``: what rows and columns are, where they are values."""
+    ``names``: what rows and columns are, where they are values; ``beside``: figures that are told of a cell as well,
+    by title, each of the map's shape."""
     rows, columns = (list(labels) for labels in (shown.rows, shown.columns))
     crowded = names is None and len(columns) > CROWDED  # only as many are named as there is room for
     below = alt.Axis(labelAngle=-90 if crowded else -45, labelLimit=110, labelOverlap="greedy" if crowded else False)
@@ -111,7 +113,7 @@ def heat(
     )
     down, across = names or (_("column"), _("with"))
     return (
-        alt.Chart(cells(shown))
+        alt.Chart(cells(shown).assign(**{n: figures.ravel() for n, figures in beside.items()}))
         .mark_rect()
         .encode(
             x=alt.X("column:N", title=names and across, sort=columns, axis=below),
@@ -122,7 +124,10 @@ def heat(
                 scale=scale,
                 legend=alt.Legend(orient="top", format=format, gradientLength=160, direction="horizontal"),
             ),
-            tooltip=_tips({"row:N": down, "column:N": across, "share:Q": colour}, format=format),
+            tooltip=[
+                *_tips({"row:N": down, "column:N": across, "share:Q": colour}, format=format),
+                *_tips({f"{n}:Q": n for n in beside}),
+            ],
         )
         .properties(height=high * len(rows) + HEAD + SLANTED)
     )

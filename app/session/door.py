@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -115,6 +116,7 @@ HEADERS = {
 }
 CLOSED = ("/_stcore/metrics", "/_stcore/agent/")  # figures of everybody's sessions; a way in for programs
 UPLOAD, MEDIA = "/_stcore/upload_file/", "/media/"
+ICON = (Path(__file__).parents[1] / "icon.png").read_bytes()
 CALLBACK = "/oauth2callback"
 HERE = ("localhost", "127.0.0.1", "::1")
 HEALTH = "/_stcore/health"
@@ -266,14 +268,12 @@ def _below(path: str) -> str | None:
 
 
 def _given(file: str, who: str) -> bool:
-    """Whether a file was made for a download of this visitor's. Pictures are the application's own: charts of rows are
-    drawn in the browser."""
+    """Whether a file was made for a download of this visitor's, or is the application's icon."""
     held = get_instance().media_file_mgr.read_file(file)
     if held is None:
         return False
-    return held.mimetype.startswith("image/") or (
-        bool(who) and who in access.given.get(sha256(held.content).digest(), ())
-    )
+    made_for = access.given.get(sha256(held.content).digest(), ())
+    return held.content == ICON or (bool(who) and who in made_for)
 
 
 def _claims(headers: Mapping[str, str]) -> dict[str, Any]:

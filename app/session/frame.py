@@ -259,11 +259,11 @@ def row(key: str) -> Iterator[None]:
 
 @contextmanager
 def told(doing: str = "") -> Iterator[None]:
-    """What is done within is said meanwhile; a fault of it stands on the page, which goes on behind it."""
+    """What is done within is said meanwhile; a fault of it, any, stands on the page, which goes on behind it."""
     try:
         with st.spinner(doing) if doing else nullcontext():
             yield
-    except synth.SynthError as error:
+    except Exception as error:
         tell(error)
 
 

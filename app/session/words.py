@@ -217,12 +217,12 @@ def one_in(delta: float) -> str:
 
 
 def moment(time: datetime) -> str:
-    """A point in time as people of this language write it.
+    """A point in time as people of this language write it, in this computer's zone.
 
     >>> moment(datetime(2026, 11, 28, 17, 5))
     '28 Nov 2026 17:05'
     """
-    return time.strftime(_("%d %b %Y %H:%M"))
+    return time.astimezone().strftime(_("%d %b %Y %H:%M"))
 
 
 def runs(count: int) -> str:

@@ -44,8 +44,8 @@ Key = tuple[Any, ...]
 
 _copies = multiprocessing.get_context("forkserver")
 _copies.set_forkserver_preload(list(LOADED))
-_forecasts = ThreadPoolExecutor(1, thread_name_prefix="forecast")
-_beside = ThreadPoolExecutor(4, thread_name_prefix="beside")
+FORECASTS = ThreadPoolExecutor(1, thread_name_prefix="forecast")  # in turn: each is a moment's work
+BESIDE = ThreadPoolExecutor(4, thread_name_prefix="beside")
 _known: OrderedDict[Key, Future[Any]] = OrderedDict()
 _ended: WeakKeyDictionary[Future[Any], float] = WeakKeyDictionary()
 _turn = threading.Lock()
@@ -120,8 +120,16 @@ def _work(
         to.send((False, type(error).__name__))
 
 
-def begun(who: str, task: Callable[..., Any], *arguments: Any, seconds: float, **named: Any) -> Future[Any]:
-    """A forecast that is under way or known; its answer is None where it takes longer than ``seconds``.
+def begun(
+    who: str,
+    task: Callable[..., Any],
+    *arguments: Any,
+    seconds: float,
+    pool: ThreadPoolExecutor = FORECASTS,
+    **named: Any,
+) -> Future[Any]:
+    """A forecast that is under way or known; its answer is None where it takes longer than ``seconds``. ``pool``: whose
+    turns it waits for.
 
     ``who`` is part of what is remembered, since nobody must learn from a quick answer what another asked. What failed
     is tried anew by the next who asks ``RETRIED`` seconds later.
@@ -133,10 +141,10 @@ def begun(who: str, task: Callable[..., Any], *arguments: Any, seconds: float, *
         except TooLongError:
             return None
 
-    return once((who, task.__name__, arguments, seconds, json.dumps(named, sort_keys=True)), work, pool=_forecasts)
+    return once((who, task.__name__, arguments, seconds, json.dumps(named, sort_keys=True)), work, pool=pool)
 
 
-def once(key: Key, task: Callable[[], Any], *, pool: ThreadPoolExecutor = _beside) -> Future[Any]:
+def once(key: Key, task: Callable[[], Any], *, pool: ThreadPoolExecutor = BESIDE) -> Future[Any]:
     """What is worked out beside the page: under way, known, or begun now. ``key``: all it depends on."""
     with _turn:
         entry = _known.get(key)
@@ -177,11 +185,8 @@ def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None], *, abo
                 about=about, monotonic=time.monotonic() - began
             )
         )
-    try:
-        with slot.container():
-            show()
-    except synth.SynthError as error:
-        frame.tell(error)
+    with slot.container(), frame.told():
+        show()
 
 
 def soon(task: Callable[[], Any], *, seconds: float) -> None:

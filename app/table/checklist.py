@@ -85,11 +85,11 @@ def section(w: Wizard) -> None:
 
 
 def blocked(w: Wizard) -> str:
-    """What stands in the way of the next page: of a description that breaks a rule that rule, else all that is open."""
+    """The next thing to do before there is a way on: of a description that breaks a rule, correct it."""
     left = [p for p in points(w) if not p.done]
     for point in left:
         if point.place == "joined":
             return point.first
     if facts_of(w)[0] is None:
         return _("First correct what the red box says.")
-    return " ".join(dict.fromkeys(p.first for p in left))
+    return next((p.first for p in left), "")

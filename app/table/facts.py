@@ -21,6 +21,7 @@ Plain = dict[str, Any]
 GRID = ("column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description")
 UNREAD = ("identifier", "omitted")
 WORDED = ("categorical", "ordinal", "boolean")
+ORDERED = ("integer", "float", "datetime", "ordinal", "identifier")  # kinds by which rows may follow each other
 WHOLE_RANGE = 1000  # whole numbers that may become categories without listing them
 SHOWN_VALUES = 2000  # categories that can be edited in the browser
 

@@ -6,13 +6,12 @@ import streamlit as st
 
 from app.session import frame
 from app.session.state import Wizard, effective, facts_of, wizard
-from app.table import intake, reading
+from app.table import facts, intake, reading
 from synth import app_api
 from synth.languages import _, ngettext, phrase
 
 Plain = dict[str, Any]
 MOST = 50  # children of one parent under one key, as the library allows
-ORDERED = ("integer", "float", "datetime", "ordinal", "identifier")
 FILL, LINE, INK = "#e3f1ee", "#15806e", "#13302a"  # read well on light and on dark pages
 
 
@@ -55,16 +54,16 @@ def dot(plain: Plain) -> str:
         'fontname="sans-serif" fontsize=13 margin="0.1,0.06"]',
         f'edge [color="{LINE}" arrowsize=0.7]',
     ]
-    for name, facts in plain["tables"].items():
+    for name, described in plain["tables"].items():
         above = [k for k in plain.get("keys", ()) if k["child"] == name]
         reported = [_("≤ {get} each").format(get=k.get("most_children") or "?") for k in above]
-        label = "\\n".join([_bare(name), _("{number} columns").format(number=len(facts["columns"])), *reported])
+        label = "\\n".join([_bare(name), _("{number} columns").format(number=len(described["columns"])), *reported])
         root = "" if above else f' fillcolor="{LINE}" fontcolor="white"'
         lines.append(f'"{_bare(name)}" [label="{label}"{root}]')
     lines += [f'"{_bare(k["parent"])}" -> "{_bare(k["child"])}"' for k in plain.get("keys", ())]
-    for name, facts in plain.get("public", {}).items():
+    for name, described in plain.get("public", {}).items():
         lines.append(f'"{_bare(name)}" [label="{_bare(name)}\\n{_("public")}" style="rounded,filled,dashed"]')
-        referring = dict.fromkeys(r.partition(".")[0] for r in facts["referred_by"])
+        referring = dict.fromkeys(r.partition(".")[0] for r in described["referred_by"])
         lines += [f'"{_bare(name)}" -> "{_bare(r)}" [style=dashed dir=none constraint=false]' for r in referring]
     return "\n".join([*lines, "}"])
 
@@ -160,7 +159,7 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
         help=_("The most rows of one row of {parent} that count.").format(parent=frame.escape(parent)),
     )
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]
-    names = [None, *(n for n, c in columns.items() if c["type"] in ORDERED and n not in key["columns"])]
+    names = [None, *(n for n, c in columns.items() if c["type"] in facts.ORDERED and n not in key["columns"])]
     order = right.selectbox(
         _("Order of {child}").format(child=frame.escape(child)),
         names,

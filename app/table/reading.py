@@ -200,10 +200,18 @@ def redraft(w: Wizard, hints: Plain) -> None:
     with frame.told(_("Reading the table")):
         plain, w.suggestions = intake.redraft(w, hints)
         plain["dataset"] = dataset(w) or None
-        if not several(w) and state.answered(w) and w.plain.get("unit") in ("row", *facts.identifiers(plain)):
+        if not several(w) and state.answered(w) and _fits(w.plain, plain):
             plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
         w.left_out = []
         intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
+
+
+def _fits(before: Plain, plain: Plain) -> bool:
+    """Whether an answer on the rows of one person holds for a new draft: read otherwise, a file has other columns."""
+    order = before.get("order")
+    ordered = order is None or plain["columns"].get(order, {}).get("type") in facts.ORDERED
+    same = list(before["columns"]) == list(plain["columns"])
+    return same and ordered and before.get("unit") in ("row", *facts.identifiers(plain))
 
 
 def _of_several(w: Wizard) -> Plain:

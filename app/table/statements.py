@@ -250,7 +250,7 @@ def _rule_form(rules: list[Plain], *, across: bool) -> None:
 
 def _pick(box: Any, label: str, names: list[str], key: str, said: str) -> Any:
     """A menu of columns, of which none is chosen at first."""
-    return box.selectbox(label, names, index=None, key=key, format_func=frame.escape, help=said)
+    return box.selectbox(label, names, index=None, key=key, help=said)
 
 
 def _several_of(box: Any, label: str, names: list[str], key: str, said: str) -> list[str]:

@@ -9,8 +9,6 @@ from app.session.state import Wizard, answered, linked, wizard
 from app.table import facts
 from synth.languages import _
 
-ORDERS = ("integer", "float", "datetime", "ordinal", "identifier")
-
 
 def section() -> None:
     """The question, with the answer that stands; a draft waits for one."""
@@ -98,7 +96,7 @@ def _belonging(w: Wizard) -> None:
         ),
     )
     w.plain["columns"] = {n: facts.of_unit(c, own=n in own) for n, c in w.plain["columns"].items()}
-    orders = [None, *(n for n, c in readable.items() if n not in own and c["type"] in ORDERS)]
+    orders = [None, *(n for n, c in readable.items() if n not in own and c["type"] in facts.ORDERED)]
     w.plain["order"] = right.selectbox(
         _("Order of one person's rows (optional)"),
         orders,

@@ -200,7 +200,8 @@ def _exports(book: synth.Ledger, names: list[str]) -> None:
         return ("\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n").encode()
 
     def table() -> bytes:
-        rows = pd.DataFrame([_row(entry) for entry in book.page(names, size=1 << 40)[0]])
+        every = book.page(names, size=1 << 40)[0]
+        rows = pd.DataFrame([{**_row(e), _("Time"): e.time} for e in every])  # with its zone
         safe = rows.map(lambda v: app_api.csv_safe(v) if isinstance(v, str) else v)
         return str(safe.to_csv(index=False)).encode()
 
@@ -209,7 +210,7 @@ def _exports(book: synth.Ledger, names: list[str]) -> None:
         "lines that are cut off later are detected."
     )
     access.offer(_("Export these lines (JSON)"), "ledger.jsonl", "export_ledger", sealed, help=said)
-    said = _("As they stand here, for a spreadsheet.")
+    said = _("As they stand here, for a spreadsheet; times in UTC.")
     access.offer(_("Export these lines (CSV)"), "ledger.csv", "export_csv", table, help=said)
 
 
@@ -217,7 +218,7 @@ def _row(entry: Any) -> dict[str, Any]:
     charged = entry.kind == "spend"
     return {
         _("Line"): entry.number,
-        _("Time"): words.moment(datetime.fromisoformat(entry.time).astimezone()),
+        _("Time"): words.moment(datetime.fromisoformat(entry.time)),
         _("Dataset"): entry.dataset,
         _("What"): KINDS.get(entry.kind, entry.kind),
         _("Epsilon"): entry.epsilon if charged else None,

@@ -45,7 +45,7 @@ def page() -> None:
         else _("How much may the result reveal at most? **Nothing is read or spent before you press the button.**"),
     )
     if job is not None and not job.status().final:
-        runs.follow(str(w.job), about=_under_way, key="cancel", label=_("Cancel the run"))
+        runs.follow(str(w.job), about=_under_way, label=_("Cancel the run"))
         if st.button(
             _("Leave it running and prepare another run"),
             key="another",

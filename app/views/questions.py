@@ -69,8 +69,9 @@ def page() -> None:
 @st.fragment(run_every=LOOK)
 def _watch(states: dict[str, str]) -> None:
     """Draws the page again once a question stands otherwise."""
-    if {a.name: a.state() for a in asking.seen()} != states:
-        st.rerun()
+    with frame.told():
+        if {a.name: a.state() for a in asking.seen()} != states:
+            st.rerun()
 
 
 def _ask() -> None:
@@ -207,7 +208,7 @@ def _about(a: asking.Asked) -> None:
             dataset=frame.escape(str(a.run.request()["dataset"])),
             run=frame.escape(recent.named(a.run)),
             who=frame.escape(a.by or _("the only user")),
-            when=words.moment(datetime.fromisoformat(a.time).astimezone()),
+            when=words.moment(datetime.fromisoformat(a.time)),
         )
     )
     for one in _listed(a.questions):

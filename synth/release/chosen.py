@@ -86,6 +86,8 @@ def add_note(ledger: Store, note: Note) -> None:
 
 def notes(ledger: Store) -> list[Note]:
     """All notes, oldest first. Errors: InputError for a damaged file, which must not read as no look at all."""
+    if not (ledger.shares or os.path.lexists(place_of_notes(ledger))):
+        return []
     whose = f"ledger {ledger.shown}: its notes" if ledger.shares else str(place_of_notes(ledger))
     try:
         if ledger.shares:
@@ -96,8 +98,6 @@ def notes(ledger: Store) -> list[Note]:
         return [Note.model_validate_json(line) for line in lines if line.strip()]
     except UsageError:  # what the ledger's server says
         raise
-    except FileNotFoundError:
-        return []
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{whose}: cannot be read; restore it from a backup") from None
     except ValueError:

@@ -20,6 +20,11 @@ CONTROLS = (
 )
 
 
+def cancels(at):
+    """The button that cancels what is followed on the page."""
+    return next(b for b in at.button if str(b.key).startswith("cancel_"))
+
+
 def keys(at) -> set:
     return {b.key for b in at.button}
 
@@ -102,6 +107,7 @@ def all_helped(at) -> None:
     for kind in CONTROLS:
         for control in getattr(at, kind):
             assert control.help or control.proto.help, (at.title[0].value, control.label)
+            assert kind == "radio" or not any("\\" in str(o) for o in getattr(control, "options", ())), control.label
 
 
 SCHEMA = facts_of(
@@ -117,7 +123,7 @@ def ended(at, seconds: float = 90):
     assert not at.run().exception
     if w := at.session_state["wizard"].job:
         jobs.Job(w).wait(seconds)
-    while "cancel" in keys(at.run()):
+    while any(str(k).startswith("cancel_") for k in keys(at.run())):
         assert time.monotonic() < limit, "the run does not end"
         time.sleep(0.5)
     return at

@@ -7,7 +7,7 @@ import pytest
 
 import synth
 from app.session import state, workers
-from app.session.state import STEPS, view
+from app.session.state import STEPS, answered, view
 from app.table import facts
 from tests.app.elements import keys, row_each, said, sample, upload
 
@@ -124,6 +124,22 @@ def test_hints_change_the_draft(start):
     columns = at.session_state["wizard"].plain["columns"]
     assert columns["code"]["type"] == "categorical"
     assert (columns["x"]["type"], columns["x"]["missing"]) == ("integer", ["?"])
+
+
+def test_a_file_that_is_read_otherwise_is_asked_about_persons_anew(start):
+    at = row_each(upload(start(), b"a;b,c\n" + b"1;2,3\n4;5,6\n" * 30))
+    w = at.session_state["wizard"]
+    assert answered(w)
+    w.plain |= {"linked": True, "order": next(iter(w.plain["columns"]))}
+    read = next(s for s in at.selectbox if s.key.startswith("read_delimiter"))
+    other = ";" if read.value == "," else ","
+    columns = list(w.plain["columns"])
+    read.set_value(other).run()
+    at.button(key="read_so").click().run()
+    w = at.session_state["wizard"]
+    assert list(w.plain["columns"]) != columns
+    assert not answered(w) or w.plain.get("order") is None
+    assert not w.plain.get("order")
 
 
 def test_an_upload_with_its_description_needs_no_draft(start, people):

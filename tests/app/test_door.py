@@ -4,6 +4,7 @@ import http.client
 import os
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 from streamlit import config
@@ -45,6 +46,15 @@ class Nobody:
         @staticmethod
         def read_file(_name):
             return None
+
+
+def test_of_pictures_the_icon_alone_is_for_everybody(monkeypatch, tmp_path):
+    monkeypatch.setenv("SYNTH_ROLES", str(tmp_path / "roles.toml"))
+    for content, open_to_all in ((door.ICON, True), (b"a picture of rows", False)):
+        held = SimpleNamespace(content=content, mimetype="image/png")
+        files = SimpleNamespace(read_file=lambda _name, held=held: held)
+        monkeypatch.setattr(door, "get_instance", lambda files=files: SimpleNamespace(media_file_mgr=files))
+        assert door.allowed("/media/x.png", {}) is open_to_all
 
 
 class File:

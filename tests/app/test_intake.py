@@ -12,7 +12,7 @@ from app.result import export
 from app.run import runs
 from app.table import intake, stored
 from synth.app_api import jobs
-from tests.app.elements import SCHEMA, charged, downloads, ended, keys, learnt, said, upload, uploader
+from tests.app.elements import SCHEMA, cancels, charged, downloads, ended, keys, learnt, said, upload, uploader
 from tests.made import facts_of
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -206,7 +206,7 @@ def test_learning_that_is_cancelled_says_what_was_spent(start, people):
     at = upload(start(), people, SCHEMA)
     next(m for m in at.multiselect if m.key.startswith("learn_columns")).set_value(["team"]).run()
     at.button(key="learn").click().run()
-    at.button(key="cancel_beside").click().run()
+    cancels(at).click().run()
     learnt(at)
     assert "nothing was learnt: cancelled" in said(at).lower()  # before it began, or on the way
     spent = sum(t.epsilon for t in synth.Ledger().summary("club"))

@@ -37,6 +37,16 @@ def test_every_control_has_help_beside_it(start):
         assert all(f"**{word}.**" in said(at) for word in frame.TEN_WORDS), name
         assert all(f"**{what}.** {why}" in said(at) for what, why in frame.WHY[name].items()), name
     assert set(STEPS) <= set(frame.WHY), "every step has its reasons"
+    at.switch_page(view("table")).run()
+    at.selectbox(key="rule_kind").set_value("order").run()
+    all_helped(at)
+
+
+def test_a_table_may_be_called_as_its_size_is_said(start):
+    at = sample(start)
+    at.session_state["wizard"].label = "15 columns"
+    assert "**Chosen:** 15 columns, 15 columns" in said(at.run())
+    assert not at.error
 
 
 def test_the_tour_says_what_to_do_on_the_sample_until_it_is_ended(start, people):

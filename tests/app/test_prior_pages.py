@@ -4,12 +4,17 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import synth
+from app.result import prior as evidence
 from app.run import prior, runs
-from app.session.state import view
+from app.session import charts, workers
+from app.session.state import Wizard, view
 from synth import jobs
 from synth.release.card.card import PREVIEW
 from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, to_run, upload
@@ -48,6 +53,28 @@ def test_nothing_public_is_the_answer_until_somebody_names_it_and_vouches(at):
     assert not synth.Ledger().entries()
 
 
+def test_an_upload_that_is_refused_is_out_of_memory_too():
+    class Upload:
+        name, file_id, closed = "older.csv", "x", False
+
+        def close(self) -> None:
+            self.closed = True
+
+    one = Upload()
+    with pytest.raises(synth.UsageError, match="choose a table first"):
+        prior.add_file(Wizard(), one)
+    assert one.closed
+
+
+def test_a_map_of_what_was_known_tells_each_cell_s_figures():
+    cells = np.full((2, 2), 0.25)
+    one = SimpleNamespace(columns=("a", "b"), labels=(["x", "y"], ["u", "v"]), released=cells, known=cells, made=cells)
+    told = [tip["title"] for tip in evidence.pair(one).to_dict()["encoding"]["tooltip"]]
+    assert told == ["a", "b", "answer minus known", "known before", "answer", "synthetic"]
+    bars = charts.bars(["x"], {"": [1.0]}, axis="share", colours=["red"]).to_dict()
+    assert [tip["title"] for tip in bars["encoding"]["tooltip"]] == ["value", "share"]
+
+
 def test_what_a_run_would_refuse_is_said_at_once_and_can_be_taken_out(at):
     at = named(at, b"x\n1\n", "strange.csv")
     assert "A run would refuse it: prior strange.csv: it has none of the schema's columns" in said(at)
@@ -83,6 +110,13 @@ def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_no
     reported = said(at)
     assert "of the rows will be in the wrong place, not" in reported
     assert "if your table is like older.csv" in reported
+    w, held = at.session_state["wizard"], Event()
+    stuck = workers.FORECASTS.submit(held.wait, 100)
+    w.epsilon = 2.0
+    assert prior.worth_of(w).result(timeout=90), "forecasts wait for no rehearsal, nor it for them"
+    held.set()
+    assert stuck.result()
+    w.epsilon = 1.0
     at.button(key="to_preview").click().run()
     assert at.title[0].value == "Preview"
     assert "made of public rows only" in at.warning[0].value

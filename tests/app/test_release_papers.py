@@ -92,8 +92,11 @@ def test_a_paper_begins_with_what_is_known(done):
     file = papers.RECORDS
     at = opened(done, file)
     assert at.text_input(key=f"{file}_published").value == date.today().isoformat()
-    assert at.text_input(key=f"{file}_name").value == "Synthetic rows of people"
+    assert at.text_input(key=f"{file}_name").value == "Synthetic rows of club", "a file's name may say more"
     assert not papers.store(of(at)).exists(), "a draft counts once it is saved"
+    asks = papers_of(of(done))
+    at = opened(done, next(f for f, names in asks.items() if "contact" in names))
+    assert not next(t for t in at.text_input if t.key.endswith("_contact")).value, "an address is typed by its owner"
 
 
 def test_a_wrong_date_is_said_and_nothing_is_kept(done):
@@ -111,6 +114,13 @@ def test_an_unfinished_paper_is_in_the_zip_where_somebody_wants_it(done):
     written = {n: content for n, content in packed(of(at)).items() if n.startswith("documents/")}
     assert set(written) == {DPIA}
     assert b"<mark>" in written[DPIA]
+
+
+def test_a_mark_of_an_earlier_version_wants_every_paper(done):
+    place = papers.store(of(done))
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"answers": {}, "unfinished": True}))
+    assert papers.read(of(done))[1] == sorted(papers_of(of(done)))
 
 
 def test_one_form_serves_the_dataset_however_its_name_is_written(done):

@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from copy import deepcopy
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ import pytest
 import synth
 from app.result import alternatives, comparison, export, more, whole
 from app.run import runs
+from app.session import words
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
-from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, refitted, said, to_run, upload
+from tests.app.elements import SCHEMA, all_helped, cancels, downloads, ended, keys, refitted, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -71,6 +73,12 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
 
     at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
+    assert "score" not in keys(at), "how one chooses is said before figures are seen"
+    with pytest.raises(synth.UsageError, match="say first"):
+        comparison.make([first, second])
+    assert not looks.looked(first)
+    at.radio(key="how_beside").set_value("scores").run()
+    at.button(key="choose_beside").click().run()
     at.button(key="score").click().run()
     assert looks.looked(first)
     assert looks.looked(second)
@@ -80,8 +88,6 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert "%" in str(shown)
 
     assert "bundle" not in downloads(at)
-    at.radio(key="how").set_value("scores").run()
-    at.button(key="choose").click().run()
     assert "Selection not covered" in said(at)
     assert "bundle" not in downloads(at)
     at.button(key="release_all").click().run()
@@ -126,8 +132,7 @@ def test_the_full_report_is_made_in_the_background_against_held_out_rows_and_can
     assert not at.checkbox(key="shadow_runs").value, "what takes minutes is asked for"
     _held_out(at, people)
     at.button(key="make_report").click().run()
-    assert "cancel_beside" in keys(at)
-    at.button(key="cancel_beside").click().run()
+    cancels(at).click().run()
     assert _report().wait(60).state == "cancelled"
     assert "make_report" in keys(at.run())
     assert "The last one was cancelled" in said(at)
@@ -319,3 +324,5 @@ def test_the_ledger_leaves_as_a_table_that_a_spreadsheet_reads(done):
     at = done
     at.switch_page(view("ledger")).run()
     assert {"Export these lines (JSON)", "Export these lines (CSV)"} <= downloads(at)
+    noon = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    assert words.moment(noon) == words.moment(noon.astimezone(timezone(timedelta(hours=9)))), "one zone on all pages"

@@ -1,13 +1,14 @@
 """Review and Questions of tables that belong together, and of one table whose persons keep their rows."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import synth
-from app.result import more
+from app.result import comparison, more
 from app.session.state import view
 from app.table import stored
 from synth import jobs
@@ -77,9 +78,11 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
     assert (card["method"], card["refitted"]) == (other, True)
     assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0]
     at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
+    at.radio(key="how_beside").set_value("releases").run()
+    at.button(key="choose_beside").click().run()
     at.button(key="score").click().run()
     assert not at.exception
-    assert [e.value.partition("; ")[2] for e in at.error] == ["say how this one was chosen, or release all of them."]
+    assert not at.error, at.error[0].value
     tables = [t.value for t in at.table if "Method" in list(t.value.iloc[:, 0])]
     assert tables[0].shape[1] == 3, "a column for each run"
     assert any("columns of" in str(line) for line in tables[0].iloc[:, 0]), "the verdict, from the release"
@@ -90,6 +93,20 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
         assert "SDMetrics' report of related tables" in said(at)
         assert more.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
         assert "load_related" in more.in_python(job.request(), several=True)
+
+
+def test_many_numbers_of_rows_are_few_bars_that_name_whose_they_are():
+    real = np.arange(501) / np.arange(501).sum()
+    numbers = SimpleNamespace(child="stays", parent="patients", real=real, synthetic=real[::-1], distance=0.5)
+    drawn = comparison._numbers(numbers).to_dict()
+    assert drawn["height"] <= 600
+    assert drawn["encoding"]["x"]["title"] == "share of the rows of patients"
+    (rows,) = drawn["datasets"].values()
+    assert len(rows) == 2 * 12
+    assert sum(row["share"] for row in rows) == pytest.approx(2)
+    few = SimpleNamespace(child="stays", parent="patients", real=real[:3], synthetic=real[:3], distance=0.0)
+    (rows,) = comparison._numbers(few).to_dict()["datasets"].values()
+    assert [row["value"] for row in rows] == ["0", "1", "2"] * 2
 
 
 def test_a_question_about_persons_is_priced_and_answered(start):

@@ -158,6 +158,14 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
         assert command("bundle", at / "a", "--out", tmp_path / f"{how}.zip", "--choice", how)[0] == code, how
 
 
+def test_notes_that_lead_nowhere_are_damage_and_no_notes_are_none(at):  # noqa: ARG001 - whose ledger is meant
+    place = chosen.place_of_notes(Ledger().store)
+    assert chosen.notes(Ledger().store) == []
+    place.symlink_to(place.with_name("gone"))
+    with pytest.raises(InputError, match="cannot be read"):
+        chosen.notes(Ledger().store)
+
+
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
     chosen.place_of_notes(Ledger().store).mkdir()
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
