@@ -12,7 +12,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app.run import forecast, recent  # noqa: E402
+from app.run import forecast, runs  # noqa: E402
 from app.session import access, frame, workers  # noqa: E402
 from app.session.state import EARLIER, RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
 from app.table import stored  # noqa: E402
@@ -75,7 +75,7 @@ def _load() -> None:
 def _page(who: Visitor) -> None:
     w, open_pages = wizard(), pages(who.role)
     stored.forget_others(w)
-    recent.come_back()
+    runs.come_back()
     reached = ready(w)
     steps = [
         st.Page(
@@ -111,8 +111,8 @@ def _page(who: Visitor) -> None:
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:
-            of_run = recent.label(w.job) if name == "result" else ""
-            label = of_run or w.label or recent.label(w.job)
+            of_run = runs.label(w.job) if name == "result" else ""
+            label = of_run or w.label or runs.label(w.job)
             st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
         frame.language_choice()

@@ -42,7 +42,7 @@ except OSError as error:
     sys.exit(synth.InputError.exit_code)
 
 
-FIRST = ("app.run.recent", "app.run.forecast", "app.table.database", "app.table.reading", "synth.schema.dataset")
+FIRST = ("app.run.runs", "app.run.forecast", "app.table.database", "app.table.reading", "synth.schema.dataset")
 
 
 LOOKED_AT = 20.0  # seconds after which a browser has read the file that leads it here

@@ -1,6 +1,7 @@
 """Other fits to a stored release, and several runs on one dataset next to each other."""
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import streamlit as st
 import synth
 from app.result import comparison, releasing
 from app.result.comparison import LEVELS
-from app.run import recent, runs
-from app.run.forecast import JOINED_METHODS, methods
+from app.run import runs
+from app.run.forecast import methods
 from app.run.options import ask
 from app.run.runs import follow
 from app.session import frame, tasks, words, workers
@@ -40,9 +41,8 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
     schema = None if runs.is_joined(job) else synth.Schema.load(runs.release(job) / "schema.json")
     st.caption(
         _(
-            "The budget paid for the release: noisy answers about the table. Fitting something else to them "
-            "reads no row and spends nothing, as often as you like. Listed are the methods that can use these "
-            "answers; options that decide what is asked change nothing here."
+            "Fitting something else to the noisy answers that were paid for reads no row and spends nothing. Listed "
+            "are the methods that can use them; options that decide what is asked change nothing here."
         )
     )
     about = {m["name"]: m for m in methods(tree=schema is None)}
@@ -53,20 +53,19 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
         index=names.index(now),
         key="refit_method",
         help=_(words.METHOD_HELP),
-        format_func=lambda n: JOINED_METHODS[n] if schema is None else f"{n}: {words.method(about[n])}",
+        format_func=lambda n: f"{n}: {words.method(about[n], tree=schema is None)}",
     )
     asked: dict[str, Any] = {"method": method, "options": {}}
     if schema is not None:
         before = _("as before ({target})").format(target=schema.target or _("none"))
         asked["options"] = ask(about[method]["options"], {}, key=f"refit_{method}")
+        about_target = _("The fit gives its relations more care. What was asked of the table stays the same.")
         asked["target"] = st.selectbox(
             _("Column to predict"),
             [None, *schema.measured()],
             key="refit_target",
             format_func=lambda n: n or before,
-            help=_(
-                "The column to whose relations the fit gives more care. What was asked of the table stays the same."
-            ),
+            help=about_target,
         )
     rows = st.number_input(
         _("Synthetic rows") if schema is not None else _("Rows of the first table, or persons"),
@@ -127,14 +126,11 @@ def side_by_side(job: jobs.Job) -> None:
 
 
 def _beside(job: jobs.Job) -> None:
-    others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
+    others = list(islice(jobs.those(lambda other: other.path != job.path and _fits(other, job)), MOST_RUNS))
     if not others:
-        st.info(
-            _("This is the only finished run on its dataset. Other runs will be shown beside it here."),
-            icon=":material/info:",
-        )
+        st.info(_("This is the only finished run on its dataset. Other runs will be shown beside it here."))
         return
-    by_name = {f"{recent.named(j)} ({i})": j for i, j in enumerate(others, 2)}  # this run is the first
+    by_name = {f"{runs.named(j)} ({i})": j for i, j in enumerate(others, 2)}  # this run is the first
     chosen = st.multiselect(
         _("Compare with"),
         list(by_name),
@@ -143,23 +139,17 @@ def _beside(job: jobs.Job) -> None:
         help=_("Other finished runs on the same dataset."),
     )
     shown = [job, *(by_name[n] for n in chosen)]
-    said = (
+    st.caption(
         _(
             "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
             "run's own noisy answers: choosing by these is a choice by released figures."
-        )
-        if runs.is_joined(job)
-        else _(
-            "**{mark}** - the last three rows compare with the real rows. The three before them compare with "
-            "each run's own noisy answers: choosing by these is a choice by released figures."
-        )
+        ).format(mark=_(comparison.MARK))
     )
-    st.caption(said.format(mark=_(comparison.MARK)))
     with st.spinner(_("Reading the noisy answers")):
         told = [_lines(one) for one in shown]
     names = list(dict.fromkeys(n for lines in told for n in lines))
     numbers = [1, *(others.index(one) + 2 for one in shown[1:])]
-    heads = [f"{_('This run') if i == 1 else recent.when(one)} ({i})" for i, one in zip(numbers, shown, strict=True)]
+    heads = [f"{_('This run') if i == 1 else runs.when(one)} ({i})" for i, one in zip(numbers, shown, strict=True)]
     columns = {frame.escape(head): [lines.get(n, "–") for n in names] for head, lines in zip(heads, told, strict=True)}
     st.table({"": names, **columns}, hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
@@ -188,13 +178,10 @@ def _beside(job: jobs.Job) -> None:
 
 
 def _fits(other: jobs.Job, job: jobs.Job) -> bool:
-    try:
-        if not jobs.looks.alike(other, job) or not mine(other):
-            return False
-        made = "epsilon" in other.request() and other.status().state == "done" and bool(runs.release(other))
-        return made and (runs.is_several(other), runs.is_joined(other)) == (runs.is_several(job), runs.is_joined(job))
-    except synth.SynthError:
+    if not looks.alike(other, job) or not mine(other):
         return False
+    made = "epsilon" in other.request() and other.status().state == "done" and bool(runs.release(other))
+    return made and (runs.is_several(other), runs.is_joined(other)) == (runs.is_several(job), runs.is_joined(job))
 
 
 def _lines(job: jobs.Job) -> dict[str, str]:
@@ -210,12 +197,11 @@ def _lines(job: jobs.Job) -> dict[str, str]:
         means = _reported(job, "means")["means"]  # distances to the run's own noisy counts
         lines |= {t: _percent(means[k]["distance"]) if means.get(k) else "–" for k, t in ANSWERS.items()}
         return lines | _scores(made)
-    told = {phrase(str(u["use"])): (str(u["level"]), u["value"]) for u in _reported(job, "verdict")["verdict"]}
-    lines |= {frame.escape(use): _level(*said) for use, said in told.items()}
-    if runs.is_several(job):
-        seen = {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
-    else:
-        seen = _scores(made)
+    told = _reported(job, "verdict")["verdict"]
+    lines |= {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in told}
+    if not runs.is_several(job):
+        return lines | _scores(made)
+    seen = {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
     return lines | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
@@ -238,7 +224,7 @@ def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
 
 def _scores(made: Any) -> dict[str, str]:
     """A comparison's means and SDMetrics' score, where it was made."""
-    titles = (_("Distance, columns"), _("Distance, pairs"), "SDMetrics")
+    titles = [_("real rows: {use}").format(use=n) for n in (_("distance, columns"), _("distance, pairs"), "SDMetrics")]
     if made is None:
         return dict.fromkeys(titles, _("not scored"))
     quality = _("none") if made.quality is None else _percent(made.quality.score)

@@ -21,20 +21,15 @@ DELTA = 1e-5
 
 def releases() -> list[jobs.Job]:
     """The runs whose tables the visitor may ask about, newest first: released ones, and his own."""
-    return [j for j in jobs.listing() if _open(j)]
+    return list(jobs.those(_open))
 
 
 def _open(job: jobs.Job) -> bool:
-    try:
-        about = job.request()
-        if not looks.makes_rows(job) or "epsilon" not in about or about.get("task") == "refit":
-            return False
-        if job.status().state != "done" or not runs.release(job):
-            return False
-        own = access.me().may("watch", about.get("owner"))
-        return own or (looks.released(job) is not None and not releasing.barrier(job))
-    except synth.SynthError:
+    about = job.request()
+    made = looks.makes_rows(job) and "epsilon" in about and about.get("task") != "refit"
+    if not made or job.status().state != "done" or not runs.release(job):
         return False
+    return access.me().may("watch", about.get("owner")) or releasing.is_open(job)
 
 
 def ask(job: jobs.Job, questions: Any, *, epsilon: float, why: str) -> Asked:
@@ -210,9 +205,8 @@ def form(place: Path) -> Plain:
     question = _asked(inner, tables[table])
     left, right = st.columns(2)
     mine = left.number_input(_("Your number"), key="q_mine", value=0.0, format="%g", help=_("As you have it."))
-    by = right.number_input(
-        _("Near means within"), key="q_by", value=1.0, min_value=1e-9, format="%g", help=_("The answer is yes or no.")
-    )
+    said = _("The answer is yes or no.")
+    by = right.number_input(_("Near means within"), 1e-9, None, 1.0, format="%g", key="q_by", help=said)
     return about | {"kind": "within", "question": question, "mine": mine, "by": by}
 
 
@@ -235,18 +229,16 @@ def _asked(kind: str, schema: Any) -> Plain:
         plain["time"] = _column(left, _("Time until the event, or until somebody was last seen"), "q_time", numbers)
         with right:
             plain["event"] = _conditions(schema, "q_event", _("It was the event where"), most=1)
-        at = st.text_input(
-            _("At which times"), key="q_at", help=_("Numbers in rising order, with commas between them.")
-        )
+        said = _("Numbers in rising order, with commas between them.")
+        at = st.text_input(_("At which times"), key="q_at", help=said)
         plain["at"] = [_number(t) for t in at.split(",") if t.strip()]
     elif kind in REGRESSIONS:
         about = _("As in R or statsmodels: outcome ~ columns, C(column), a:b, a*b, I(age ** 2), log(income).")
         plain["formula"] = st.text_input(_("Formula"), key="q_formula", help=about)
-        said = _("The outcome's category that is modelled.")
-        if kind == "logistic" and (
-            positive := st.text_input(_("Value that counts as yes"), key="q_positive", help=said)
-        ):
-            plain["positive"] = positive
+        if kind == "logistic":
+            said = _("The outcome's category that is modelled.")
+            positive = st.text_input(_("Value that counts as yes"), key="q_positive", help=said)
+            plain |= {"positive": positive} if positive else {}
     if kind == "quantile":
         plain["level"] = st.slider(_("Which quantile"), 0.01, 0.99, 0.5, key="q_level", help=_("0.5 is the median."))
     return plain | _filter(schema)

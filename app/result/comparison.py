@@ -1,4 +1,4 @@
-"""The steward's part of the result: everything here uses real rows and stands under its banner."""
+"""The steward's part of the result, with the full report: all of it uses real rows and stands under its banner."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,15 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import export, releasing, whole
+from app.result import export, releasing
 from app.run import runs
+from app.run.runs import follow
 from app.session import access, charts, frame, tasks, workers
-from app.table import database, stored
+from app.session.state import TABLES, wizard
+from app.table import database, intake, stored
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, numerals, phrase, prose
+from synth.languages import Texts, _, current, numerals, phrase, prose
 
 LEVELS = Texts(
     {
@@ -163,12 +165,8 @@ def _columns(result: Any) -> None:
     if rows := app_api.column_lines(one.numbers):
         lines = [f"| {' | '.join(frame.escape(_cell(cell)) for cell in row)} |" for row in rows]
         st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
-    notes = [
-        _(
-            "{distance:.1f} % of the rows would have to change their value to make the two equal (mean over all "
-            "columns {one_way_mean:.1f} %)."
-        ).format(distance=100 * one.distance, one_way_mean=100 * result.one_way_mean)
-    ]
+    said = _("{own:.1f} % of the rows would have to change to make the two equal (mean over all columns {mean:.1f} %).")
+    notes = [said.format(own=100 * one.distance, mean=100 * result.one_way_mean)]
     if one.pooled:
         notes.append(_("The {number} commonest values are shown one by one.").format(number=len(one.chart().labels)))
     if one.kind != "bars":
@@ -190,9 +188,9 @@ def pairs(result: Any) -> None:
         return
     st.markdown(
         _(
-            "Mean distance over all pairs: **{pairs_mean:.1f} %** of rows in the wrong place. Two samples of the "
-            "same population would show about {pairs_by_chance:.1f} % by chance alone."
-        ).format(pairs_mean=100 * result.pairs_mean, pairs_by_chance=100 * result.pairs_by_chance)
+            "Mean distance over all pairs: **{mean:.1f} %** of rows in the wrong place. Two samples of the "
+            "same population would show about {chance:.1f} % by chance alone."
+        ).format(mean=100 * result.pairs_mean, chance=100 * result.pairs_by_chance)
     )
     _pickable(charts.pairs(result), "pairs")
     left_out = len(result.columns) - len(result.chart()[1])
@@ -250,17 +248,15 @@ def _three(result: Any) -> None:
     if _has_rows(both):
         _tables(both, (first, second), "slice")
         st.caption(
-            _(
-                "{distance:.1f} % of the rows of this slice would have to move: {used:,} real and {used2:,} synthetic "
-                "rows."
-            ).format(distance=100 * both.distance, used=both.used[0], used2=both.used[1])
+            _("{distance:.1f} % of this slice's rows would have to move: {n[0]:,} real and {n[1]:,} synthetic.").format(
+                distance=100 * both.distance, n=both.used
+            )
         )
 
 
 def _has_rows(both: Any) -> bool:
     if not all(both.used):
-        said = _("One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).")
-        st.info(said.format(real=both.used[0], synthetic=both.used[1]))
+        st.info(_("One of the tables has no such row ({n[0]:,} real, {n[1]:,} synthetic).").format(n=both.used))
     return all(both.used)
 
 
@@ -282,13 +278,11 @@ def _groups(result: Any, said: Any) -> None:
     if _has_rows(both):
         st.markdown(
             _(
-                "**{name}: {value}**, {real:,} real and {synthetic:,} synthetic rows. Mean distance of the other "
-                "columns within it: **{mean:.1f} %**; noise is the same for every group, so small groups lose most."
+                "**{value}**, {n[0]:,} real and {n[1]:,} synthetic rows. Mean distance of the other columns within it: "
+                "**{mean:.1f} %**; noise is the same for every group, so small groups lose most."
             ).format(
-                name=frame.escape(name),
-                value=frame.escape(value),
-                real=both.used[0],
-                synthetic=both.used[1],
+                value=frame.escape(f"{name}: {value}"),
+                n=both.used,
                 mean=100 * sum(o.distance for o in inside) / len(inside),
             )
         )
@@ -308,12 +302,9 @@ def _chosen(result: Any, key: str, usual: Iterable[str]) -> list[str]:
 def _tables(both: Any, names: tuple[str, str], key: str) -> None:
     for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         side.altair_chart(charts.two_way(both, names, table), key=f"{key}_{table}")
-    row, column, share = both.charts()[charts.GAP].strongest()
-    st.caption(
-        _("Farthest apart at {row}, {column}: {share:+.1f} % of rows.").format(
-            row=frame.escape(row), column=frame.escape(column), share=100 * share
-        )
-    )
+    *at, share = both.charts()[charts.GAP].strongest()
+    said = _("Farthest apart at {at}: {share:+.1f} % of rows.")
+    st.caption(said.format(at=frame.escape(", ".join(at)), share=100 * share))
 
 
 MARK = "For the steward only, not for release"
@@ -332,12 +323,7 @@ def section(job: jobs.Job, release: Path) -> None:
     with st.container(border=True):
         st.warning(_(BANNER), icon=":material/lock_person:")
         if not database.real_there(job):
-            st.info(
-                _(
-                    "The real table is no longer stored here, so there is nothing to compare with. The result "
-                    "above is complete without it."
-                )
-            )
+            st.info(_("The real table is no longer stored here. The result above is complete without it."))
             return
         _outside(job)
         made = held(job)
@@ -369,7 +355,7 @@ def section(job: jobs.Job, release: Path) -> None:
             verdict(said)
             parts(result, said)
             export.standing_rare(rare, release)
-        whole.section(job, release)
+        full_report(job, release)
 
 
 def held(job: jobs.Job) -> Any:
@@ -414,12 +400,8 @@ def _outside(job: jobs.Job) -> None:
         parsed = json.loads((job.path / "steward.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
-    parts = [
-        f"{name}: {count:,} {what}"
-        for key, what in (("clamped", _("beyond smallest or largest")), ("unreadable", _("not among the values")))
-        for name, count in parsed.get(key, {}).items()
-        if count
-    ]
+    kinds = {"clamped": _("beyond smallest or largest"), "unreadable": _("not among the values")}
+    parts = [f"{name}: {n:,} {said}" for kind, said in kinds.items() for name, n in parsed.get(kind, {}).items() if n]
     if parts:
         st.caption(
             _(
@@ -431,49 +413,40 @@ def _outside(job: jobs.Job) -> None:
 
 def parts(result: Any, said: Any = None) -> None:
     """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
-    used = _("{real_rows_used:,} of {real_rows:,} real and {synthetic_rows_used:,} synthetic rows").format(
-        real_rows_used=result.real_rows_used, real_rows=result.real_rows, synthetic_rows_used=result.synthetic_rows_used
+    said = _(
+        "Uses {r.real_rows_used:,} of {r.real_rows:,} real and {r.synthetic_rows_used:,} synthetic rows, drawn with a "
+        "fixed seed where not all are used."
     )
-    st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
+    st.caption(said.format(r=result))
     _weighted(result)
     shown = part_names() if result.scorable else part_names()[1:]
     tabs = st.tabs(shown, key="compared_part", on_change="rerun")
-    shows = (
-        *([lambda: _scores(result)] if result.scorable else []),
-        lambda: _columns(result),
-        lambda: pairs(result),
-        lambda: _associations(result),
-        lambda: _three(result),
-        lambda: _groups(result, said),
-    )
-    for tab, show in zip(tabs, shows, strict=True):
+    draws = (_scores, _columns, pairs, _associations, _three, partial(_groups, said=said))
+    for tab, draw in zip(tabs, draws[-len(shown) :], strict=True):
         if tab.open is not False:
             with tab:
-                show()
+                draw(result)
 
 
 def _weighted(result: Any) -> None:
     """How close the tables are to an analyst who weights rows, where the description names a weight."""
-    reported = result.weighted
-    if reported is not None:
+    if (reported := result.weighted) is not None:
         pairs = (
             ""
             if reported.pairs is None
             else _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * reported.pairs)
         )
-        once = 100 * float(result.pairs.trace()) / len(result.columns)
         st.caption(
             _(
                 "Rows weighted by {by}: columns differ by {mean:.1f} % on average{pairs}; each row once, columns "
-                "differ by {once:.1f} %. A real row weighs {means:,.4g}, a synthetic one {means2:,.4g}. The "
+                "differ by {once:.1f} %. A real row weighs {w.means[0]:,.4g}, a synthetic one {w.means[1]:,.4g}. The "
                 "charts below count each row once."
             ).format(
                 by=frame.escape(reported.by),
                 mean=100 * reported.mean,
                 pairs=pairs,
-                once=once,
-                means=reported.means[0],
-                means2=reported.means[1],
+                once=100 * float(result.pairs.trace()) / len(result.columns),
+                w=reported,
             )
         )
 
@@ -492,11 +465,8 @@ def _scores(result: Any) -> None:
     with st.container(horizontal=True):
         for label, score, said in scores:
             st.metric(label, _percent(score), border=True, width=155, help=said)
-    st.caption(
-        _("On {rows:,} real and {rows2:,} synthetic rows, drawn with a fixed seed.").format(
-            rows=quality.rows["table"][0], rows2=quality.rows["table"][1]
-        )
-    )
+    said = _("On {n[0]:,} real and {n[1]:,} synthetic rows, drawn with a fixed seed.")
+    st.caption(said.format(n=quality.rows["table"]))
     if quality.left_out:
         st.caption(_("Left out for their many categories: ") + frame.escape(", ".join(quality.left_out)))
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
@@ -527,16 +497,13 @@ def _across(result: Any) -> None:
     boxes = st.columns(2) if len(result.numbers) > 1 else [st.container()]
     for i, one in enumerate(result.numbers):
         with boxes[i % 2]:
+            names = {"child": frame.escape(one.child), "parent": frame.escape(one.parent)}
+            shares = {"distance": 100 * one.distance, "by_chance": 100 * one.by_chance}
             st.markdown(
                 _(
                     "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
                     "number (a second real sample: {by_chance:.1f} %)"
-                ).format(
-                    child=frame.escape(one.child),
-                    parent=frame.escape(one.parent),
-                    distance=100 * one.distance,
-                    by_chance=100 * one.by_chance,
-                )
+                ).format(**names, **shares)
             )
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
     st.markdown(
@@ -600,3 +567,113 @@ def _one_table(job: jobs.Job, release: Path) -> None:
     result, said = made[str(job.path), name]
     verdict(said, "why_alone")
     parts(result, said)
+
+
+PAGE = "steward-only.html"
+HELD_OUT = "held-out-"  # how the file of held-out rows begins in the report's folder, until it is read
+SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
+
+
+def full_report(job: jobs.Job, release: Path) -> None:
+    """The full report: the finished page, how far one is, or the button that begins it."""
+    page, latest = job.path / PAGE, _latest_report(job)
+    if latest is not None and latest.status().final:
+        for left in latest.path.glob(f"{HELD_OUT}*"):
+            left.unlink(missing_ok=True)  # of a report that was ended before it could read them
+    if latest is not None and not latest.status().final:
+        follow(str(latest.path), about=_("Writes the full report. It spends nothing, and you may leave this page."))
+    elif page.exists():
+        access.offer(
+            _("Download the full report (steward only)"),
+            page.name if len(_pages(job)) == 1 else "steward-only.zip",
+            "get_steward",
+            _read_report,
+            job,
+            help=_("It is marked on every page and stays with you."),
+        )
+    else:
+        if latest is not None and latest.status().state == "failed":
+            st.error(_("No report was written: {plain}.").format(plain=frame.escape(runs.why(latest))))
+        if latest is not None and latest.status().state == "cancelled":
+            st.caption(_("The last one was cancelled; nothing was written or spent."))
+        frame.fold(_("The full report"), "full_report", lambda: _ask_report(job, release))
+
+
+def _ask_report(job: jobs.Job, release: Path) -> None:
+    joined = runs.is_joined(job)  # such a report tries no shadow runs and takes no held-out rows
+    about = _("Runs the method {n} times on made-up rows, with and without one of them: minutes, or longer.")
+    label = _("With membership attacks by shadow runs")
+    tried = not joined and st.checkbox(label, key="shadow_runs", help=about.format(n=2 * SHADOWS))
+    held = None if joined else _held_out(job)
+    if st.button(
+        _("Make the full report"),
+        key="make_report",
+        icon=":material/lab_profile:",
+        help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
+    ):
+        try:
+            start_report(job, release, shadow_runs=SHADOWS if tried else 0, test=held)
+        finally:
+            intake.forget(held)
+        st.rerun()
+
+
+def _held_out(job: jobs.Job) -> Any:
+    """Real rows that the run did not see, where the steward has some."""
+    return st.file_uploader(
+        _("Real rows that the run did not see (optional)"),
+        type=stored.KINDS,
+        key=f"held_out_{wizard().uploads}_{job.path.name}",
+        help=_(
+            "A file like the table, of other people. The three risks (singling out, linking, inferring) are then "
+            "measured against them: what is as right about people who are not in the table tells nothing of those who "
+            "are. The file is removed once the report has read it."
+        ),
+    )
+
+
+def start_report(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = None) -> jobs.Job:
+    """Puts the full report on a run in line, and notes that somebody looked. ``test``: an upload of held-out rows.
+
+    Errors: InputError, UsageError.
+    """
+    request = job.request()
+    who = access.allow("compare", request.get("owner"))
+    stored.allow_table("use_table", Path(str(request["table"])), request.get("source"))
+    asked = app_api.ReportRequest(
+        reports=job.path.name,
+        release=str(release),
+        table=str(request["table"] or TABLES),
+        source=request.get("source"),
+        out=str(job.path / PAGE),
+        owner=who.name,
+        shadow_runs=shadow_runs,
+        language=current(),
+        test="" if test is None else HELD_OUT + stored.safe_name(test.name),
+    )
+    report = jobs.create(asked.stored())
+    if test is not None:
+        try:
+            stored.keep(test, asked.test, report.path)
+        except synth.InputError:
+            report.cancel()
+            raise
+    jobs.looks.look(job, by=who.name)
+    return runs.queued(report)
+
+
+def _latest_report(job: jobs.Job) -> jobs.Job | None:
+    """The newest report that was asked for on this run."""
+    return next(jobs.those(lambda one: one.request().get("reports") == job.path.name and access.mine(one)), None)
+
+
+def _read_report(job: jobs.Job) -> bytes:
+    access.allow("compare", job.request().get("owner"))
+    if len(_pages(job)) == 1:
+        return (job.path / PAGE).read_bytes()
+    return access.zipped(_pages(job))
+
+
+def _pages(job: jobs.Job) -> list[Path]:
+    """The report's pages: of several tables one across them, and one for each."""
+    return sorted(job.path.glob(f"{Path(PAGE).stem}*.html"))

@@ -13,7 +13,7 @@ import streamlit as st
 
 import synth
 from app.result import papers, releasing
-from app.run import recent, runs
+from app.run import runs
 from app.session import access, frame, tasks, words, workers
 from synth import app_api
 from synth.app_api import jobs, looks
@@ -26,41 +26,33 @@ TALL = 700  # height of a page that is shown inside one, pixels
 def standing(release: Path) -> None:
     """What somebody vouched for and stands in the result word for word: bounds and values; from the release alone."""
     if bounds := app_api.standing_bounds(release):
-        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in bounds.items())
-        st.info(
-            _(
-                "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
-                "round number may be one person's value."
-            ).format(listed=listed),
-            icon=":material/straighten:",
+        said = _(
+            "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
+            "round number may be one person's value."
         )
+        listed = "; ".join(frame.escape(f"{name} {bound}") for name, bound in bounds.items())
+        st.info(said.format(listed=listed), icon=":material/straighten:")
     there = standing_begun(release).result()
     if not there:
         st.caption(_("This result contains no list of values that somebody vouched for."))
         return
-    message = ", ".join(
-        f"{frame.escape(n)} {numerals(f'{k:,}')}" for n, k in sorted(there.items(), key=lambda pair: -pair[1])
+    said = _(
+        "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({listed}). "
+        "Is each of them public knowledge?"
     )
-    st.info(
-        _(
-            "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({reported}). "
-            "Is each of them public knowledge?"
-        ).format(sum=sum(there.values()), reported=message),
-        icon=":material/visibility:",
-    )
+    ordered = sorted(there.items(), key=lambda pair: -pair[1])
+    listed = ", ".join(f"{frame.escape(name)} {numerals(f'{many:,}')}" for name, many in ordered)
+    st.info(said.format(sum=sum(there.values()), listed=listed), icon=":material/visibility:")
 
 
 def standing_rare(few: dict[str, int] | None, release: Path) -> None:
     """How many of them fewer than 10 real rows have; an exact count, for the steward alone."""
     if few is None:
         return
-    there, said = standing_begun(release).result(), _("{n} {k} of {get}")
-    named = [said.format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k]
-    st.markdown(
-        _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.").format(
-            named=", ".join(named) or _("none")
-        )
-    )
+    there, of = standing_begun(release).result(), _("{n} {k} of {get}")
+    named = ", ".join(of.format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k) or _("none")
+    said = _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.")
+    st.markdown(said.format(named=named))
 
 
 def standing_begun(release: Path) -> Future[dict[str, int]]:
@@ -94,48 +86,38 @@ def may_leave(job: jobs.Job) -> bool:
     if access.me().alone or looks.released(job) is not None:
         return True
     st.subheader(_("A reviewer releases it"), anchor=False)
-    if releasing.asked(job) is not None:
-        st.info(_("A reviewer has been asked to release this result."), icon=":material/hourglass_top:")
+    _ask_reviewer([job])
+    return False
+
+
+def _ask_reviewer(own: list[jobs.Job]) -> None:
+    """Of the visitor's own runs, which leave together: their release is asked of a reviewer, or was."""
+    if all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
+        st.info(_("A reviewer has been asked to release it."), icon=":material/hourglass_top:")
     elif st.button(
-        _("Ask a reviewer to release it"),
+        ngettext("Ask a reviewer to release it", "Ask a reviewer to release all {n} runs", len(own)),
         key="ask_release",
         type="primary",
         icon=":material/send:",
-        help=_("Analysts can download it once a reviewer has approved."),
+        help=_("It can be downloaded once a reviewer has released it; what leaves together only, once all is."),
     ):
-        releasing.ask(job)
+        for one in own:
+            releasing.ask(one)
         st.rerun()
-    return False
 
 
 def _all(job: jobs.Job) -> None:
     """All runs that a choice by scores was among: released together, or asked of a reviewer, each by its owner."""
     own, others = releasing.mine(job), len(releasing.together(job)) - len(releasing.mine(job))
-    st.markdown(_("Or release all of them together: ") + frame.escape("; ".join(recent.named(j) for j in own)))
+    st.markdown(_("Or release all of them together: ") + frame.escape("; ".join(runs.named(j) for j in own)))
     if others:
-        st.caption(
-            _(
-                "Compared too: {runs} of other stewards on this dataset. Whoever made them asks for their release."
-            ).format(runs=words.runs(others))
-        )
-    if access.me().alone:
-        if st.button(
-            _("Release all {number} runs").format(number=len(own)),
-            key="release_all",
-            icon=":material/library_add_check:",
-            help=_("Marks each of them as released; one zip then holds them all."),
-        ):
-            releasing.release_all(job)
-            st.rerun()
-    elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
-        st.info(_("A reviewer has been asked to release all of yours."), icon=":material/hourglass_top:")
-    elif st.button(
-        ngettext("Ask a reviewer to release {n} run", "Ask a reviewer to release all {n} runs", len(own)),
-        key="ask_release_all",
-        icon=":material/send:",
-        help=_("None of them can be downloaded before a reviewer has released all."),
-    ):
-        releasing.ask_all(job)
+        said = _("Compared too: {runs} of other stewards on this dataset. Whoever made them asks for their release.")
+        st.caption(said.format(runs=words.runs(others)))
+    label, about = _("Release all {number} runs"), _("Marks each of them as released; one zip then holds them all.")
+    if not access.me().alone:
+        _ask_reviewer(own)
+    elif st.button(label.format(number=len(own)), key="release_all", icon=":material/library_add_check:", help=about):
+        releasing.release_all(job)
         st.rerun()
 
 

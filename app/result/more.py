@@ -45,35 +45,20 @@ def more(job: jobs.Job, place: Path) -> None:
 def _more(job: jobs.Job, place: Path) -> None:
     facts = app_api.load_any(place / "schema.json")
     several = facts.several
+    many, usual, most = _("How many rows"), 10_000, MOST_ROWS
+    said = _("Conditions that every drawn row meets, such as women over 65.")
     if several:
-        about, many, usual, most = (
-            _("Draws rows of {root} with everything below them. It costs no budget."),
-            _("How many rows of {root}"),
-            1000,
-            MOST_ROOTS,
-        )
-        label, said = (
-            _("Only those with (optional)"),
-            _("Conditions that are met: of a table below the root, by one of its rows."),
-        )
-    else:
-        about, many, usual, most = (
-            _("Drawing from the model costs no budget: it never looks at the real rows again."),
-            _("How many persons, each with all rows") if runs.is_joined(job) else _("How many rows"),
-            10_000,
-            MOST_ROWS,
-        )
-        label, said = (
-            _("Only rows with (optional)"),
-            _("Conditions that every drawn row meets, such as women over 65."),
-        )
-    st.markdown(about.format(root=frame.escape(facts.root)))
+        many, usual, most = _("How many rows of {root}, with everything below them"), 1000, MOST_ROOTS
+        said = _("Conditions that are met: of a table below the root, by one of its rows.")
+    elif runs.is_joined(job):
+        many = _("How many persons, each with all rows")
+    st.markdown(_("Drawing from the model costs no budget: it never looks at the real rows again."))
     columns = {
         f"{t}.{n}" if several else n: c.model_dump(mode="json", exclude_none=True)
         for t, s in facts.tables.items()
         for n, c in s.columns.items()
     }
-    where = statements.ask_conditions(columns, key="where", label=label, help_text=said)
+    where = statements.ask_conditions(columns, key="where", label=_("Only rows with (optional)"), help_text=said)
     count = st.number_input(
         many.format(root=facts.root),
         1,
@@ -107,18 +92,15 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str], *, seve
 
 def _offer(job: jobs.Job, file: str, rows: Any, share: float, where: dict[str, str]) -> None:
     if where:
-        st.markdown(
-            _(
-                "**{share:.3g} %** are expected to meet: {in_words}. This is the model's figure, not a count of real "
-                "rows."
-            ).format(share=100 * share, in_words=frame.escape(statements.in_words(where)))
-        )
-    label, name, said = _("Download {rows:,} rows (CSV)"), "more.csv", _("A table like the one above.")
-    reported = ""
+        said = _("**{share:.3g} %** are expected to meet: {when}. That is the model's figure, no count of real rows.")
+        st.markdown(said.format(share=100 * share, when=frame.escape(statements.in_words(where))))
     if isinstance(rows, dict):
-        label, name, said = _("Download {reported} (.zip)"), "more.zip", _("A CSV file for each table.")
-        reported, rows = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items()), 0
-    access.offer(label.format(rows=rows, reported=reported), name, "get_more", _bytes, job, file, help=said)
+        many = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
+        label, name, said = _("Download {many} (.zip)").format(many=many), "more.zip", _("A CSV file for each table.")
+    else:
+        label, name = _("Download {rows:,} rows (CSV)").format(rows=rows), "more.csv"
+        said = _("A table like the one above.")
+    access.offer(label, name, "get_more", _bytes, job, file, help=said)
 
 
 def _bytes(job: jobs.Job, file: str) -> bytes:
@@ -169,19 +151,15 @@ def _outlet_ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
             allow_outlet(job, source)
             asked: dict[str, Any] = {"num_rows": int(count), "source": source, "out_table": name}
             rows, _share = workers.ask(tasks.sampled, model, None, seconds=PATIENCE, **asked)
-            st.success(
-                _("{num_rows:,} synthetic rows are in {name}.").format(num_rows=rows, name=frame.escape(name)),
-                icon=":material/check_circle:",
-            )
+            st.success(_("{rows:,} synthetic rows are in {name}.").format(rows=rows, name=frame.escape(name)))
 
 
 def allow_outlet(job: jobs.Job, source: str) -> None:
     """Errors: UsageError where the visitor may not put rows of this run there."""
     who = releasing.allow("write_out", job)
     if not (who.alone or any(f"@{d.name}" == source for d in database.offered(writing=True))):
-        raise synth.UsageError(
-            _("{source}: no database that you may write to; choose one that is offered").format(source=source)
-        )
+        said = _("{source}: no database that you may write to; choose one that is offered")
+        raise synth.UsageError(said.format(source=source))
 
 
 def again(job: jobs.Job) -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 
 import synth
 from app.result import papers
-from app.run import recent, runs
+from app.run import caps, runs
 from app.run.runs import follow
 from app.session import access, frame, tasks, words, workers
 from app.table import database
@@ -52,13 +52,16 @@ def barrier(job: jobs.Job) -> str:
     if not count:
         return ""
     some = ngettext(
-        "{n} other release of this dataset was compared with the real rows from outside of this application, or "
-        "removed since",
-        "{n} other releases of this dataset were compared with the real rows from outside of this application, or "
-        "removed since",
+        "{n} other release of this dataset was compared with the real rows elsewhere, or removed since",
+        "{n} other releases of this dataset were compared with the real rows elsewhere, or removed since",
         count,
     )
     return some + _("; say how this one was chosen, or pack all of them with `synth bundle --choice all`")
+
+
+def is_open(job: jobs.Job) -> bool:
+    """Whether the run was released and nothing speaks against it. Errors: InputError where its files are gone."""
+    return looks.released(job) is not None and not barrier(job) and bool(runs.release(job))
 
 
 def _stands(job: jobs.Job) -> bool:
@@ -113,12 +116,6 @@ def together(job: jobs.Job) -> list[jobs.Job]:
 def mine(job: jobs.Job) -> list[jobs.Job]:
     """Those of ``together`` that are the visitor's own."""
     return [one for one in together(job) if access.mine(one)]
-
-
-def ask_all(job: jobs.Job) -> None:
-    """Asks for every one of the visitor's own runs that leave together; others ask for theirs. Errors: UsageError."""
-    for one in mine(job):
-        ask(one)
 
 
 def to_sign(job: jobs.Job) -> dict[str, Any]:
@@ -183,10 +180,9 @@ def deciding(job: jobs.Job, others: list[jobs.Job]) -> None:
     with st.expander(_("Or let noisy counts decide, for a charge")):
         st.caption(
             _(
-                "Some tables of counts are asked of the real rows under noise. The application chooses the run "
-                "that comes nearest to them, and that one may leave: epsilon covers such a choice, since it "
-                "rests on the noisy counts alone. Choose the columns by what the table is for, not by what the "
-                "comparison showed; the decision is made once."
+                "Tables of counts are asked of the real rows under noise; the run that comes nearest may leave. "
+                "Epsilon covers such a choice, made once. Choose the columns by what the table is for, not by what the "
+                "comparison showed."
             ),
             help=_("In the terms of the field: a paid private selection."),
         )
@@ -199,20 +195,14 @@ def deciding(job: jobs.Job, others: list[jobs.Job]) -> None:
         if looks.decided(job, others):
             return
         if job.request().get("source") or not database.real_there(job):
-            st.info(_("This needs the real table as a file on this computer."), icon=":material/info:")
+            st.info(_("This needs the real table as a file on this computer."))
             return
         _form(job, candidates)
 
 
 def _latest(job: jobs.Job) -> jobs.Job | None:
     """The newest decision that this run took part in."""
-    for item in jobs.listing():
-        try:
-            if job.path.name in item.request().get("decides", ()) and access.mine(item):
-                return item
-        except synth.SynthError:
-            continue
-    return None
+    return next(jobs.those(lambda one: job.path.name in one.request().get("decides", ()) and access.mine(one)), None)
 
 
 def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
@@ -226,23 +216,7 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
         help=_("What matters to you: their pairs are counted."),
         placeholder=_("Choose columns"),
     )
-    left, right = st.columns(2)
-    epsilon = left.number_input(
-        _("Epsilon for deciding"),
-        min_value=0.01,
-        value=USUAL,
-        step=0.05,
-        key="decide_epsilon",
-        help=_("It is charged in addition to the runs. A larger epsilon decides more reliably."),
-    )
-    delta = right.selectbox(
-        _("Delta for deciding"),
-        [1e-5, USUAL_DELTA, 1e-7],
-        index=1,
-        key="decide_delta",
-        format_func=words.small,
-        help=_(words.DELTA_HELP),
-    )
+    epsilon, delta = caps.amounts("decide", _("deciding"), usual=USUAL, delta=USUAL_DELTA)
     if not st.button(
         _("Spend epsilon {epsilon:g} and decide").format(epsilon=epsilon),
         key="decide",
@@ -250,13 +224,10 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
         icon=":material/how_to_vote:",
     ):
         return
-    try:
+    with frame.told():
         _other, asked = workers.ask(tasks.decidable, places, columns, seconds=PATIENCE)
-        runs.decide(job, candidates, asked, epsilon=float(epsilon), delta=float(delta))
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    st.rerun()
+        runs.decide(job, candidates, asked, epsilon=epsilon, delta=delta)
+        st.rerun()
 
 
 def _settle(job: jobs.Job, status: jobs.Status) -> None:
@@ -275,12 +246,9 @@ def _settle(job: jobs.Job, status: jobs.Status) -> None:
 def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
     """The noisy counts that decided between exactly these runs. Errors: InputError where they are gone."""
     part = sorted(one.path.name for one in (job, *others))
-    for item in jobs.listing():
-        try:
-            if sorted(item.request().get("decides", ())) == part and runs.counted(item).exists():
-                return runs.counted(item)
-        except synth.SynthError:
-            continue
+    for one in jobs.those(lambda one: sorted(one.request().get("decides", ())) == part):
+        if runs.counted(one).exists():
+            return runs.counted(one)
     raise synth.InputError(_("the noisy counts that decided are no longer there; release all of these runs together"))
 
 
@@ -294,7 +262,7 @@ def _outcome(job: jobs.Job) -> None:
         if (looks.choice(one) or {}).get("how") == "private":
             st.info(
                 _("Noisy counts chose {named}. Open it under “All runs” to download it.").format(
-                    named=frame.escape(recent.named(one))
+                    named=frame.escape(runs.named(one))
                 ),
                 icon=":material/how_to_vote:",
             )

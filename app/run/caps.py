@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 import synth
-from app.session import access
+from app.session import access, words
 from synth.app_api import jobs
 from synth.languages import Texts, _
 
@@ -15,20 +15,9 @@ def datasets_seen(names: list[str]) -> list[str]:
     who = access.allow("read_ledger")
     if who.may("read_any_dataset"):
         return names
-    rules, book, own = access.rules(), synth.Ledger(), _with_runs_of(who.name)
+    rules, book = access.rules(), synth.Ledger()
+    own = {str(j.request().get("dataset")) for j in jobs.those(lambda j: j.request().get("owner") == who.name)}
     return [n for n in names if n in own or rules.named(who, n) or getattr(book.policy(n), "actor", None) == who.name]
-
-
-def _with_runs_of(person: str) -> set[str]:
-    result = set()
-    for job in jobs.listing():
-        try:
-            request = job.request()
-        except synth.SynthError:
-            continue
-        if request.get("owner") == person:
-            result.add(str(request.get("dataset")))
-    return result
 
 
 PROPOSED = 3.0
@@ -98,6 +87,26 @@ def first(name: str) -> None:
         )
 
 
+def amounts(key: str, what: str, *, usual: float, delta: float) -> tuple[float, float]:
+    """The fields of a spend beside a run: epsilon, at first the ``usual`` one, and delta. ``what``: it is for."""
+    left, right = st.columns(2)
+    epsilon = left.number_input(
+        _("Epsilon for {what}").format(what=what),
+        min_value=0.01,
+        value=usual,
+        step=0.05,
+        key=f"{key}_epsilon",
+        help=_(
+            "It is charged in addition to the runs; a tenth of what a run gets is usual. A larger one is more exact."
+        ),
+    )
+    known = [1e-5, 1e-6, 1e-7]
+    label, about = _("Delta for {what}").format(what=what), _(words.DELTA_HELP)
+    return float(epsilon), right.selectbox(
+        label, known, known.index(delta), key=f"{key}_delta", format_func=words.small, help=about
+    )
+
+
 def ask(key: str, *, spent: float = 0.0) -> float | None:
     """The controls of the choice; the cap that they show, None for none."""
     left, right = st.columns(2)
@@ -108,9 +117,8 @@ def ask(key: str, *, spent: float = 0.0) -> float | None:
         format_func=KINDS.__getitem__,
         horizontal=True,
         help=_(
-            "With a cap the ledger refuses any run beyond it, whoever starts it. All runs on this dataset count "
-            "together, also those whose results you did not like. The choice is written down; a cap can be set "
-            "or changed later on the page Ledger."
+            "Beyond a cap the ledger refuses any run, whoever starts it. All runs on this dataset count together, also "
+            "those you disliked. The choice is written down; the page Ledger changes it."
         ),
     )
     if kind == "none":

@@ -10,10 +10,10 @@ import streamlit as st
 
 import synth
 from app.run import caps
-from app.session import access, charts, frame, tasks, words, workers
-from app.session.state import JOINED, Wizard, dataset, facts_of, joined_method, linked, together
+from app.session import access, charts, frame, state, tasks, words, workers
+from app.session.state import Wizard, dataset, facts_of, linked, together
 from synth import app_api
-from synth.languages import Texts, _, phrase
+from synth.languages import _, numerals, phrase
 
 PATIENCE = 60.0  # seconds that a forecast may take
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
@@ -36,10 +36,10 @@ def begun(w: Wizard, *, method: str | None = None, curve: bool = False) -> Plans
     who, (facts, problem) = access.allow("forecast").name, facts_of(w)
     if facts is None:
         raise synth.InputError(problem)
-    asked = {
+    asked: dict[str, Any] = {
         "rows": w.rows,
         "delta": w.delta,
-        "method": method or (joined_method(w) if together(w) else w.method),
+        "method": method or state.method(w),
         "relation": w.relation,
         "options": w.options if method in (None, w.method) and not together(w) else {},
         "within": CURVE_SECONDS if curve else PATIENCE,
@@ -63,16 +63,11 @@ def timed(method: str) -> bool:
 def short_by(w: Wizard) -> str:
     """Why the dataset's cap does not allow the run, in words; empty when it does as far as one can see."""
     budget = caps.of(dataset(w))
+    said = _("The cap on this dataset leaves {left}, and this run asks for {asked}. Ask for less, or have it raised.")
     if budget.left is not None and w.epsilon > budget.left:
-        return _(
-            "The cap on this dataset leaves epsilon {remaining_epsilon:g}, and this run asks for "
-            "{epsilon:g}. Lower epsilon, or have the cap raised by whoever set it."
-        ).format(remaining_epsilon=budget.left, epsilon=w.epsilon)
+        return said.format(left=numerals(f"epsilon {budget.left:g}"), asked=numerals(f"{w.epsilon:g}"))
     if budget.left_delta is not None and w.delta > budget.left_delta:
-        return _(
-            "The cap on this dataset leaves delta {remaining_delta}, and this run asks for {delta}. Choose a "
-            "smaller delta."
-        ).format(remaining_delta=words.small(budget.left_delta), delta=words.small(w.delta))
+        return said.format(left=f"delta {words.small(budget.left_delta)}", asked=words.small(w.delta))
     return ""
 
 
@@ -87,37 +82,7 @@ def delta_note(w: Wizard) -> str:
 
 
 FEW = 10_000  # units below which relations between tables are mostly noise
-JOINED_METHODS = Texts(
-    {
-        "mixture": "mixture: relations within and between rows as well",
-        "independent": "independent: each column and numbers of rows alone, the baseline",
-    }
-)
 COVERED = 0.5  # an expected error from which on noise covers what is asked
-
-
-def joined_head(w: Wizard) -> None:
-    """How several tables, or one whose persons keep their rows, are made."""
-    w.method = st.radio(
-        _("Method"),
-        JOINED,
-        index=JOINED.index(joined_method(w)),
-        key="joined_method",
-        format_func=JOINED_METHODS.__getitem__,
-        help=_("Both for the same price. Relations that noise hides are none in either."),
-    )
-    if w.method == JOINED[0]:
-        st.markdown(
-            _(
-                "**mixture** counts single columns, pairs of them, numbers of rows of one person and rows of one "
-                "person with each other, and fits one model to all."
-            )
-            if linked(w)
-            else _(
-                "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of "
-                "one parent with each other, and fits one model to all."
-            )
-        )
 
 
 def joined_shown(w: Wizard, plan: Any) -> None:
@@ -148,8 +113,7 @@ def joined_shown(w: Wizard, plan: Any) -> None:
             _(
                 "With about {rows:,} rows of {root}, expect single columns and numbers of children to come out "
                 "well, but hardly any relation between rows or tables."
-            ).format(rows=w.rows, root=root),
-            icon=":material/info:",
+            ).format(rows=w.rows, root=root)
         )
 
 
@@ -229,21 +193,16 @@ def uses_later(w: Wizard, place: Any) -> None:
 def _uses_shown(known: Plans, curve: Plans) -> None:
     plan = (known.result() or [None])[0]
     if plan is None or not plan.uses:
-        st.info(_("The forecast takes too long here. The run can be made all the same."), icon=":material/info:")
+        st.info(_("The forecast takes too long here. The run can be made all the same."))
         return
     st.subheader(_("What the named uses get"), anchor=False)
     for use in plan.uses:
         st.markdown(f"- {frame.escape(use_in_words(use))}")
-    most = st.number_input(
-        _("Rows in the wrong place at most (percent)"),
-        min_value=0.1,
-        max_value=90.0,
-        value=WANTED,
-        key="wanted_error",
-        help=_(
-            "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
-        ),
+    label = _("Rows in the wrong place at most (percent)")
+    about = _(
+        "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
     )
+    most = st.number_input(label, 0.1, 90.0, WANTED, key="wanted_error", help=about)
     plans = sorted({p.epsilon: p for p in [*(curve.result() or []), plan]}.values(), key=lambda p: p.epsilon)
     for i, use in enumerate(plan.uses):
         least = least_epsilon([(p.epsilon, p.uses[i].error) for p in plans], most / 100)

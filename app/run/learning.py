@@ -8,9 +8,9 @@ import streamlit as st
 import synth
 from app.run import caps, runs
 from app.run.runs import follow
-from app.session import access, frame, tasks, words, workers
+from app.session import access, frame, tasks, workers
 from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
-from app.table import facts, keys, lists, stored, unit
+from app.table import facts, keys, lists, stored
 from synth.app_api import jobs
 from synth.languages import _
 
@@ -91,13 +91,9 @@ def size(w: Wizard) -> None:
     """The question, and the table's own size for whoever says that it is public."""
     st.session_state.setdefault("rows", w.rows or None)
     root = facts_of(w)[0] if several(w) else None
-    about = (
-        _("About how many persons are there?")
-        if linked(w)
-        else _("About how many rows are there?")
-        if root is None
-        else _("About how many rows has {root}?").format(root=root.root)
-    )
+    about = _("About how many persons are there?") if linked(w) else _("About how many rows are there?")
+    if root is not None:
+        about = _("About how many rows has {root}?").format(root=root.root)
     typed = st.number_input(
         about, min_value=1, value=None, step=1000, key="rows", placeholder=_("for instance 40000"), help=_(HELP)
     )
@@ -116,17 +112,14 @@ def size(w: Wizard) -> None:
 
 def _count(w: Wizard) -> None:
     assert w.table is not None
-    try:
+    late = _("counting takes too long here; type about how many rows there are")
+    with frame.told():
         stored.allow_table("use_table", w.table, w.source)
         known, problem = facts_of(w)
         if known is None:
             raise synth.InputError(problem)
-        result = workers.ask(tasks.rough_rows, str(w.table), known.to_json(), w.source, seconds=COUNTING)
+        result = workers.ask(tasks.rough_rows, str(w.table), known.to_json(), w.source, seconds=COUNTING, late=late)
         w.rows = st.session_state["rows"] = max(result, 1)
-    except workers.TooLongError:
-        w.notice = _("Counting takes too long here; type about how many rows there are.")
-    except synth.SynthError as error:
-        frame.tell(error)
 
 
 USUAL = 0.1
@@ -141,12 +134,10 @@ def section() -> None:
         return
     if same_choice(w):
         return
-    described = {t: effective(w)["tables"][t] if t else effective(w) for t in tables(w)}
-    names = [
-        start(t) + n for t, s in described.items() for n, c in s["columns"].items() if c["type"] not in facts.UNREAD
-    ]
+    described = tables(w, effective(w))
+    names = [start(t) + n for t, s in described.items() for n in facts.readable(s["columns"])]
     learnt = lists.to_learn(w)
-    answers = not keys.waiting(w) if several(w) else answered(w) or unit.proposed(w)
+    answers = not keys.waiting(w) if several(w) else answered(w) or facts.proposed(w)
     frame.fold(
         _("Learn values or bounds privately, with budget"),
         f"learn_{w.edition}_{bool(learnt) and answers}",
@@ -178,53 +169,25 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
         placeholder=_("Choose columns"),
         help=_("Their values, bounds and missing codes are taken out and learnt."),
     )
-    left, right = st.columns(2)
-    epsilon = left.number_input(
-        _("Epsilon for learning"),
-        min_value=0.01,
-        value=USUAL,
-        step=0.05,
-        key="learn_epsilon",
-        help=_("A tenth of what the run itself gets is usual."),
-    )
-    delta = right.selectbox(
-        _("Delta for learning"),
-        [1e-5, 1e-6, 1e-7],
-        index=1,
-        key="learn_delta",
-        format_func=words.small,
-        help=_(words.DELTA_HELP),
-    )
+    epsilon, delta = caps.amounts("learn", _("learning"), usual=USUAL, delta=1e-6)
     first, cap = _cap(w)
     blocked = not columns or not dataset(w) or w.table is None or not answers
-    if not answers and several(w):
-        st.caption(_("First vouch below for the keys and their bounds."))
-    elif not answers:
-        st.caption(_("First answer whether a person can appear in more than one row."))
+    if not answers:
+        keyed = _("First vouch below for the keys and their bounds.")
+        st.caption(keyed if several(w) else _("First answer whether a person can appear in more than one row."))
     said = _("Spend epsilon {epsilon:g} and learn")
     if first:
-        said = (
-            _("Set no cap, spend epsilon {epsilon:g} and learn")
-            if cap is None
-            else _("Set the cap of {cap:g}, spend epsilon {epsilon:g} and learn")
-        )
-    if st.button(
-        said.format(epsilon=epsilon, cap=cap),
-        key="learn",
-        disabled=blocked,
-        icon=":material/school:",
-    ):
-        unit.take(w)
+        said = _("Set the cap of {cap:g}, spend epsilon {epsilon:g} and learn")
+        said = _("Set no cap, spend epsilon {epsilon:g} and learn") if cap is None else said
+    if st.button(said.format(epsilon=epsilon, cap=cap), key="learn", disabled=blocked, icon=":material/school:"):
+        facts.take_person(w)
         if charged_elsewhere(w):
             st.rerun()
-        try:
+        with frame.told():
             if first:
                 caps.put(dataset(w), cap)
-            w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
-        except synth.UsageError as error:
-            frame.tell(error)
-            return
-        st.rerun()
+            w.learning = runs.learn(w, columns, epsilon=epsilon, delta=delta).path
+            st.rerun()
 
 
 def _cap(w: Wizard) -> tuple[bool, float | None]:
@@ -252,11 +215,9 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         w.plain = {**w.plain, **({"tables": described} if several(w) else described[""]), "learnt": parsed["learnt"]}
         w.notice = _("Learnt privately: {names}. The charge is in the ledger.").format(names=frame.escape(names))
     else:
-        spent = status.exit_code in (None, 1, 5)
-        w.failed = True
-        w.notice = _("Nothing was learnt: {message}. ").format(message=frame.escape(runs.why(job))) + (
-            _("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent.")
-        )
+        unsure, w.failed = status.exit_code in (None, 1, 5), True
+        spent = _("The page Ledger shows whether the budget was charged.") if unsure else _("Nothing was spent.")
+        w.notice = _("Nothing was learnt: {message}. ").format(message=frame.escape(runs.why(job))) + spent
     w.edition += 1
 
 

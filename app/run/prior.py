@@ -40,9 +40,8 @@ def barred(w: Wizard) -> str:
     """Why the chosen method cannot take the priors, empty where it can."""
     if not w.priors or together(w) or w.method == "mixture":
         return ""
-    return _(
-        "{method} takes no prior knowledge. Choose mixture under Experts, or take it out on the page The table."
-    ).format(method=w.method)
+    said = _("{method} takes no prior knowledge. Choose mixture under Experts, or take it out on the page The table.")
+    return said.format(method=w.method)
 
 
 def add_file(w: Wizard, upload: Any, *, why: str = "", who: str = "") -> None:
@@ -94,15 +93,12 @@ def drop(w: Wizard, at: int) -> None:
 
 def own_releases(w: Wizard) -> list[jobs.Job]:
     """Releases of one table that the visitor made here, those of the same dataset first, the newest before others."""
-    results = []
-    for job in jobs.listing():
-        try:
-            made = job.status().state == "done" and jobs.looks.makes_rows(job) and access.mine(job)
-            if made and not isinstance(job.result().get("num_rows"), dict) and release_place(job).is_dir():
-                results.append(job)
-        except synth.SynthError:
-            continue
-    return sorted(results, key=lambda job: job.request().get("dataset") != dataset(w))
+
+    def there(job: jobs.Job) -> bool:
+        made = job.status().state == "done" and jobs.looks.makes_rows(job) and access.mine(job)
+        return made and not isinstance(job.result().get("num_rows"), dict) and release_place(job).is_dir()
+
+    return sorted(jobs.those(there), key=lambda job: job.request().get("dataset") != dataset(w))
 
 
 def release_named(job: jobs.Job) -> str:
@@ -184,11 +180,8 @@ def _unpacked(archive: Path, place: Path) -> None:
                 with held.open(part) as source, open(place / stored.safe_name(part.filename), "xb") as out:
                     shutil.copyfileobj(source, out, stored.CHUNK)
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
-        raise synth.InputError(
-            _("{name}: no release of this program; choose the zip that a release was handed over as").format(
-                name=archive.name
-            )
-        ) from None
+        said = _("{name}: no release of this program; choose the zip that a release was handed over as")
+        raise synth.InputError(said.format(name=archive.name)) from None
     archive.unlink()
 
 
@@ -238,11 +231,9 @@ def section() -> None:
         )
     )
     with frame.told():
-        looks = looked(w)
-        if looks is None:
+        if (wanted := looked(w)) is None:
             st.caption(_("What they cover is shown once the description is complete."))
             return
-        wanted = looks
 
         def show() -> None:
             for box, look in zip(boxes, wanted.result(), strict=True):
@@ -262,38 +253,30 @@ def more() -> None:
 def _look(look: Any) -> None:
     """What a run takes of one, and what it does not."""
     if look.refused:
-        st.error(
-            _("A run would refuse it: {reason}").format(reason=frame.escape(phrase(look.refused))),
-            icon=":material/block:",
-        )
+        reason = frame.escape(phrase(look.refused))
+        st.error(_("A run would refuse it: {reason}").format(reason=reason), icon=":material/block:")
         return
-    whole = len(look.columns) + len(look.lacking)
-    lines = [
-        _("{rows:,} rows; **{covered} of {whole} columns**: {names}").format(
-            rows=look.rows, covered=len(look.columns), whole=whole, names=_names(look.columns)
+    covered, whole = len(look.columns), len(look.columns) + len(look.lacking)
+    said = {
+        _("{rows:,} rows; **{covered} of {whole} columns**: {names}"): look.columns,
+        _("Not in it: {names}"): look.lacking,
+        _("Left out, for the description has no such column: {names}"): look.left_out,
+    }
+    about = {"rows": look.rows, "covered": covered, "whole": whole}
+    st.markdown("  \n".join(line.format(names=_names(of), **about) for line, of in said.items() if of))
+    notes = [
+        _("Its column {theirs} may be {ours} under another name: rename it in the file to use it.").format(
+            theirs=frame.escape(theirs), ours=frame.escape(ours)
         )
+        for theirs, ours in look.alike.items()
     ]
-    if look.lacking:
-        lines.append(_("Not in it: {names}").format(names=_names(look.lacking)))
-    if look.left_out:
-        lines.append(_("Left out, for the description has no such column: {names}").format(names=_names(look.left_out)))
-    st.markdown("  \n".join(lines))
-    for theirs, ours in look.alike.items():
-        st.warning(
-            _("Its column {theirs} may be {ours} under another name: rename it in the file to use it.").format(
-                theirs=frame.escape(theirs), ours=frame.escape(ours)
-            ),
-            icon=":material/spellcheck:",
+    if lost := ", ".join(f"{frame.escape(n)}: {many:,}" for n, many in look.lost.items()):
+        spelt = _(
+            "Cells in another spelling than the description's, which tell nothing ({lost}). Write them as it does."
         )
-    lost = [f"{frame.escape(n)}: {many:,}" for n, many in look.lost.items()]
-    if lost:
-        st.warning(
-            _(
-                "Cells in another spelling than the description's, which tell nothing ({lost}). Write them as the "
-                "description does to use them."
-            ).format(lost=", ".join(lost)),
-            icon=":material/spellcheck:",
-        )
+        notes.append(spelt.format(lost=lost))
+    for note in notes:
+        st.warning(note, icon=":material/spellcheck:")
 
 
 def _names(names: Any) -> str:
@@ -304,43 +287,29 @@ def _names(names: Any) -> str:
 
 def _chosen(w: Wizard, kind: str, runs: list[Any], places: list[Any]) -> Any:
     """The release, the uploaded file, or the table or folder on this computer; nothing where none is chosen yet."""
-    chosen: Any = None
     if kind == "run":
-        at = st.selectbox(
-            _("Which release"),
-            range(len(runs)),
-            key="prior_run",
-            format_func=lambda i: release_named(runs[i]),
-            help=_("Of the same dataset first. Whoever is in both tables has both epsilons; the ledger adds them up."),
+        named, about = (
+            [release_named(one) for one in runs],
+            _("Of the same dataset first. The ledger adds epsilons up."),
         )
-        chosen = runs[at]
-    elif kind == "file":
-        chosen = st.file_uploader(
+        every = range(len(runs))
+        return runs[st.selectbox(_("Which release"), every, key="prior_run", format_func=named.__getitem__, help=about)]
+    if kind == "file":
+        return st.file_uploader(
             _("Public table (CSV, Excel, Parquet, SPSS, Stata or SAS), or a release (.zip)"),
             type=[*stored.KINDS, "zip"],
             key=f"prior_file_{w.uploads}",
             help=_("Its columns are read as this description says; others are left out. Rows may be few."),
         )
-    else:
-        if places:
-            chosen = st.selectbox(
-                _("File"),
-                places,
-                index=None,
-                key="prior_place",
-                placeholder=_("Choose a table"),
-                format_func=lambda p: p.name,
-                help=_("Tables in the folders that this installation offers."),
-            )
-        if access.me().alone:
-            typed = st.text_input(
-                _("Path"),
-                key="prior_path",
-                placeholder="/data/older.csv",
-                help=_("The full path of a public table, or of a release's folder, on this computer."),
-            )
-            chosen = typed.strip() or chosen
-    return chosen
+    return frame.offered_or_typed(
+        places,
+        _("File"),
+        _("Path"),
+        "prior_place",
+        show=lambda p: str(p.name),
+        example="/data/older.csv",
+        about=_("The full path of a public table, or of a release's folder, on this computer."),
+    )
 
 
 def _form(w: Wizard) -> None:
@@ -435,27 +404,22 @@ def worth_later(place: Any) -> None:
 
 def _shown(w: Wizard, result: Any) -> None:
     if not result:
-        st.info(_("The rehearsal takes too long here. The run can be made all the same."), icon=":material/info:")
+        st.info(_("The rehearsal takes too long here. The run can be made all the same."))
         return
     errors = {n: between(result, n, w.epsilon) for n in ("without", "beside", "alone")}
     what = _("tables of two columns") if result[0].without.pairs is not None else _("single columns")
-    st.markdown(
-        _(
-            "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
-            "if your table is like {like}. The public table alone: {alone:.2g} %."
-        ).format(what=what, like=frame.escape(result[0].like), **{n: 100 * e for n, e in errors.items()})
-    )
-    labels = [_("without it"), _("with it"), _("public table alone")]
-    figures = "; ".join(f"{n} {100 * e:.2g} %" for n, e in zip(labels, errors.values(), strict=True))
-    said = _("Expected error of {what}: {figures}.").format(what=what, figures=figures)
-    axis = _("rows in the wrong place")
+    said = _(
+        "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
+        "if your table is like {like}. The public table alone: {alone:.2g} %."
+    ).format(what=what, like=frame.escape(result[0].like), **{n: 100 * e for n, e in errors.items()})
+    st.markdown(said)
+    labels, axis = [_("without it"), _("with it"), _("public table alone")], _("rows in the wrong place")
     chart = charts.bars(labels, {"": list(errors.values())}, axis=axis, colours=[charts.GREEN])
-    st.altair_chart(chart.properties(description=said), key="prior_worth")
+    st.altair_chart(chart.properties(description=said.replace("**", "")), key="prior_worth")
     st.caption(
         _(
-            "Rehearsed on rows drawn from it, with and without it, at a smaller effort than the run's; your table is "
-            "not read. If your table is not like it, the noisy answers show that, and it counts for less, down to "
-            "nothing."
+            "Rehearsed on rows drawn from it, with and without it; your table is not read. If yours is not like it, "
+            "noisy answers show that, and it counts for less, down to nothing."
         )
     )
 

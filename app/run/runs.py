@@ -1,20 +1,36 @@
-"""Runs, from the request to what may leave: each is a job that stands in line and is followed."""
+"""Runs, from the request to what may leave: each is a job that stands in line, is followed, and found again."""
 
 import json
 from collections.abc import Callable
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 import synth
 from app.run import caps, options, prior
 from app.session import access, frame, words
-from app.session.state import Wizard, dataset, effective, joined_method, several, together
+from app.session.state import (
+    EARLIER,
+    STEPS,
+    TABLES,
+    Wizard,
+    dataset,
+    effective,
+    method,
+    ready,
+    several,
+    together,
+    view,
+    wizard,
+)
 from app.table import stored
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.languages import _, phrase
+from synth.languages import Texts, _, phrase
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
@@ -53,7 +69,7 @@ def _request(w: Wizard) -> app_api.RunRequest:
         relation=w.relation,
         owner=access.me().name,
         separate=_apart(w),
-        method=joined_method(w) if together(w) else w.method,
+        method=method(w),
         options={} if together(w) else w.options,
         device=w.device,
         dialect="same" if several(w) else options.written_as(w),
@@ -138,13 +154,8 @@ def _asked(plain: Plain, columns: list[str]) -> Plain:
         for n, c in plain["columns"].items()
         if n in (*columns, *keys)
     }
-    retained = (
-        "unit",
-        "max_rows",
-        "unit_source",
-        "learnt",
-        "dialect",
-    )  # the file is read as the whole description says
+    # the file is read as the whole description says
+    retained = ("unit", "max_rows", "unit_source", "learnt", "dialect")
     return {**{k: v for k, v in plain.items() if k in retained}, "columns": asked}
 
 
@@ -184,7 +195,13 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     stored.allow_table("use_table", Path(str(request["table"])), request.get("source"))
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
-    if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
+    part = sorted(c.path.name for c in candidates)
+
+    def decides(one: jobs.Job) -> bool:
+        asks = sorted(one.request().get("decides", ())) == part
+        return asks and one.status().state not in ("failed", "cancelled")
+
+    if looks.decided(job, others) or any(jobs.those(decides)):
         raise synth.UsageError(_("noisy counts have already decided between these runs; that decision stands"))
     _may_spend_beside(who, name, epsilon)
     result = app_api.StatisticsRequest(
@@ -207,15 +224,6 @@ def queued(job: jobs.Job) -> jobs.Job:
     return job
 
 
-def _decides(job: jobs.Job, candidates: list[jobs.Job]) -> bool:
-    """Whether this job's counts decide, or are to decide, between exactly these runs."""
-    try:
-        asked = sorted(job.request().get("decides", ())) == sorted(c.path.name for c in candidates)
-        return asked and job.status().state not in ("failed", "cancelled")
-    except synth.SynthError:
-        return False
-
-
 def counted(job: jobs.Job) -> Path:
     """Where a deciding job writes its noisy counts."""
     return job.path / jobs.COUNTS
@@ -234,12 +242,10 @@ def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
     rules = access.rules()
     may_spend(who, name)
     if rules.needs_approval(name, epsilon):
-        raise synth.UsageError(
-            _(
-                "epsilon {epsilon:g} of {name} needs a reviewer, and reviewers approve runs only; choose a "
-                "smaller epsilon"
-            ).format(epsilon=epsilon, name=name)
+        said = _(
+            "epsilon {epsilon:g} of {name} needs a reviewer, and reviewers approve runs only; choose a smaller one"
         )
+        raise synth.UsageError(said.format(epsilon=epsilon, name=name))
     rules.put_down(synth.Ledger(), name)
     caps.first(name)
 
@@ -288,9 +294,7 @@ def release(job: jobs.Job) -> Path:
     place = Path(str(paths.get("synthetic") or paths.get("card", ""))).parent
     there = place / "synthetic.csv" if "synthetic" in paths or not paths else place / "card.json"
     if not there.is_file():
-        raise synth.InputError(
-            _("the files of this run are no longer there; run again, or draw from a kept copy of its model")
-        )
+        raise synth.InputError(_("the files of this run are no longer there; run again, or draw from a kept model"))
     return place
 
 
@@ -371,9 +375,132 @@ def in_progress(job: jobs.Job, status: jobs.Status) -> str:
         return _("**Waiting for a reviewer to approve it**")
     if status.state == "queued" and (before := jobs.ahead(job)):
         return _("**Waiting for {runs} before it**").format(runs=words.runs(before))
-    left = (
-        ""
-        if status.seconds_left is None
-        else _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
-    )
+    left = ""
+    if status.seconds_left is not None:
+        left = _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
     return f"**{phrase(jobs.stage_in_words(status.stage))}**, {100 * status.fraction:.0f} %{left}"
+
+
+SHOWN = 10
+LABELS = Texts(
+    {
+        "held": "waits for a reviewer",
+        "queued": "waiting",
+        "running": "running",
+        "done": "done",
+        "failed": "failed",
+        "cancelled": "cancelled",
+    }
+)
+
+
+def paid_jobs() -> list[jobs.Job]:
+    """The newest runs on private tables of the visitor's own."""
+
+    def paid(job: jobs.Job) -> bool:
+        makes = {"epsilon", "table"} <= job.request().keys() and looks.makes_rows(job)
+        return makes and access.mine(job) and bool(job.status())
+
+    return list(islice(jobs.those(paid), SHOWN))
+
+
+def offer() -> None:
+    """On the first page of a new session: what is running, and what has finished."""
+    if wizard().table is not None or wizard().job is not None:
+        return
+    result = paid_jobs()
+    running = next((job for job in result if not job.status().final), None)
+    done = next((job for job in result if job.status().state == "done"), None)
+    if running or done:
+        with st.container(border=True):
+            if running:
+                st.markdown(_("**A run is under way:** {named}").format(named=_of_table(running)))
+                if st.button(_("Watch it"), key="watch", type="primary"):
+                    wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
+                    _open(running, "privacy")
+            elif done:
+                st.markdown(_("**Your latest result:** {named}").format(named=_of_table(done)))
+                if st.button(_("Open it"), key="open_latest"):
+                    _open(done, "result")
+
+
+def _open(job: jobs.Job, page: str) -> None:
+    wizard().job = access.job("watch", job.path).path
+    st.switch_page(view(page))
+
+
+def come_back() -> None:
+    """A page that was reloaded under its own address: goes on with the visitor's last table, and its run where it has.
+
+    The first page of all does not: there one chooses.
+    """
+    w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
+    page = EARLIER.get(name, name)
+    if w.page or w.table is not None or w.job is not None or (page not in STEPS[1:] and name != "describe"):
+        return
+    if not (retained := stored.stored_tables()):
+        return
+    place, table, reported = retained[0]
+    stored.resume(w, place, table, reported)
+    last = next((job for job in paid_jobs() if str(job.request()["table"] or TABLES) == str(table)), None)
+    if page != "table" and last is not None and (page == "result" or not last.status().final):
+        w.job = access.job("watch", last.path).path
+    w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))
+
+
+def chosen(name: str) -> jobs.Job | None:
+    """The run that a page is about; None where there is no result yet, which the page then says."""
+    w = wizard()
+    if not ready(w)[name] or w.job is None:
+        frame.needs(name, _("There is no result yet. A run makes one."), "privacy" if ready(w)["privacy"] else "table")
+        all_runs()
+        return None
+    return access.job("watch", w.job)
+
+
+def all_runs() -> None:
+    """All recent runs, each with a button to open it."""
+    if result := paid_jobs():
+        frame.fold(_("All runs ({number})").format(number=len(result)), "all_runs", lambda: _all(result))
+
+
+def _all(result: list[jobs.Job]) -> None:
+    for i, job in enumerate(result):
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        status = job.status()
+        ended = LABELS[status.state]
+        if status.state == "failed" and status.exit_code is not None:  # the worker lived to tell why
+            ended = _("failed: {get}").format(get=words.ENDS.get(status.exit_code, _("see its page")))
+        left.markdown(_("{named}  \n:small[{ended}]").format(named=_of_table(job), ended=ended))
+        if right.button(_("Open"), key=f"open_{i}"):
+            _open(job, "result" if status.state == "done" else "privacy")
+
+
+def named(job: jobs.Job) -> str:
+    """A run in a few words, for menus and headings."""
+    request = job.request()
+    free = _(", refitted free") if request.get("free") else ""
+    return _("{get}, epsilon {epsilon:g}{free}, {when}").format(
+        get=request.get("method"), epsilon=request["epsilon"], free=free, when=when(job)
+    )
+
+
+def label(job: Path | None) -> str:
+    """Of which table a run is, for whoever opened its result in a later visit; empty without one."""
+    try:
+        return "" if job is None else _table(jobs.Job(job).request())
+    except synth.SynthError:
+        return ""
+
+
+def _table(request: Plain) -> str:
+    return str(request.get("label") or request.get("dataset") or str(request["table"]).rsplit("/", 1)[-1])
+
+
+def _of_table(job: jobs.Job) -> str:
+    return frame.escape(f"{_table(job.request())}, {named(job)}")
+
+
+def when(job: jobs.Job) -> str:
+    """When a job was made, in local time."""
+    return words.moment(datetime.fromtimestamp((job.path / "request.json").stat().st_mtime))

@@ -1,10 +1,11 @@
 """What every page shares: its head, help, language and tour, its way on, and how faults are told."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -190,7 +191,7 @@ def needs(name: str, what: str, back: str) -> bool:
     """Whether the page can be used; otherwise says what to do first, with the way there."""
     if ready(wizard())[name]:
         return True
-    st.info(what, icon=":material/info:")
+    st.info(what)
     if st.button(_("Go to {titles}").format(titles=TITLES[back]), type="primary", key=f"needs_{back}"):
         st.switch_page(view(back))
     return False
@@ -255,6 +256,20 @@ def row(key: str) -> Iterator[None]:
         if picked:
             with st.container(border=True):
                 draws[picked]()
+
+
+def offered_or_typed(
+    offered: Sequence[Any], menu: str, typed: str, key: str, *, show: Callable[[Any], str], example: str, about: str
+) -> Any:
+    """One of what this installation offers, or what the only user types in its place; nothing while neither is there.
+    ``menu``, ``typed``: the fields' labels; ``show``: an offered one in words; ``about``: help on what is typed."""
+    chosen = None
+    if offered:
+        said = _("What this installation offers.")
+        chosen = st.selectbox(menu, offered, index=None, key=key, format_func=show, placeholder=_("Choose"), help=said)
+    if not access.me().alone:
+        return chosen
+    return st.text_input(typed, key=f"{key}_typed", placeholder=example, help=about).strip() or chosen
 
 
 @contextmanager

@@ -159,17 +159,15 @@ def together(w: Wizard) -> bool:
     return several(w) or linked(w)
 
 
-JOINED = ("mixture", "independent")  # methods by which rows belong together
+def method(w: Wizard) -> str:
+    """The method by which the table is made: of those that make rows that belong together, where they do."""
+    return w.method if not together(w) or w.method == "independent" else "mixture"
 
 
-def joined_method(w: Wizard) -> str:
-    """The method by which rows that belong together are made."""
-    return w.method if w.method in JOINED else JOINED[0]
-
-
-def tables(w: Wizard) -> dict[str, dict[str, Any]]:
-    """The description of each table; a single one has no name."""
-    return dict(w.plain["tables"]) if several(w) else {"": w.plain}
+def tables(w: Wizard, plain: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """The description of each table, or of each in another form of the whole; a single one has no name."""
+    whole = w.plain if plain is None else plain
+    return dict(whole["tables"]) if several(w) else {"": whole}
 
 
 def opened(w: Wizard) -> str:

@@ -106,6 +106,12 @@ METHODS = Texts(
         "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
     }
 )
+JOINED_METHODS = Texts(
+    {
+        "mixture": "relations within and between rows as well",
+        "independent": "each column and numbers of rows alone, the baseline",
+    }
+)  # of rows that belong together, in several tables or of persons in one
 METHOD_HELP = (
     "How the synthetic table is made. The privacy promise is the same for all: methods differ in what they ask the "
     "table under noise, and so in what the result keeps."
@@ -186,13 +192,14 @@ def caution(epsilon: float) -> tuple[str, str]:
     )
 
 
-def method(about: Mapping[str, Any]) -> str:
-    """What a method of ``synth.methods`` does, in plain words where there are some.
+def method(about: Mapping[str, Any], *, tree: bool = False) -> str:
+    """What a method of ``synth.methods`` does, in plain words where there are some; ``tree``: to rows that belong
+    together.
 
     >>> method({"name": "mst", "summary": "x"}), method({"name": "newest", "summary": "x"})
     ('counts the pairs of columns that depend most on each other', 'x')
     """
-    return METHODS.get(str(about["name"]), phrase(str(about["summary"])))
+    return (JOINED_METHODS if tree else METHODS).get(str(about["name"]), phrase(str(about["summary"])))
 
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself

@@ -36,11 +36,11 @@ def offered(*, writing: bool = False) -> list[app_api.databases.Database]:
 
 def section(description: Any) -> None:
     """Which database, which table. ``description``: asks for what is known in writing."""
-    results, alone = offered(), access.me().alone
-    if not results and not alone:
+    results = offered()
+    if not results and not access.me().alone:
         return
     with st.expander(_("Or a table in a database (it stays there)")):
-        source = _source(results, alone=alone)
+        source = _source(results)
         if st.button(_("List its tables"), key="list_tables", disabled=not source, icon=":material/database:"):
             with frame.told(_("Asking the database")):
                 stored.allow_database("list_database", source)
@@ -52,35 +52,28 @@ def section(description: Any) -> None:
             _choose(source, listed[1], description)
 
 
-def _source(databases: list[app_api.databases.Database], *, alone: bool) -> str:
+def _source(databases: list[app_api.databases.Database]) -> str:
     """The chosen database: @name, or the address that the only user types."""
-    chosen = None
-    if databases:
-        chosen = st.selectbox(
-            _("Database"),
-            databases,
-            index=None,
-            key="source",
-            placeholder=_("Choose a database"),
-            format_func=lambda d: f"{d.name} ({d.shown})",
-            help=_("Databases that this installation offers."),
-        )
-    typed = (
-        st.text_input(_("Address"), key="source_address", placeholder="postgres://ann@db.example/census", help=_(HELP))
-        if alone
-        else ""
+    chosen = frame.offered_or_typed(
+        databases,
+        _("Database"),
+        _("Address"),
+        "source",
+        show=lambda d: f"{d.name} ({d.shown})",
+        example="postgres://ann@db.example/census",
+        about=_(HELP),
     )
-    if typed := typed.strip():
-        with frame.told():
-            app_api.databases.check_bare(typed)
-            return str(typed)
-        return ""
-    return f"@{chosen.name}" if chosen else ""
+    if not isinstance(chosen, str):
+        return f"@{chosen.name}" if chosen else ""
+    with frame.told():
+        app_api.databases.check_bare(chosen)
+        return chosen
+    return ""
 
 
 def _choose(source: str, names: list[str], description: Any) -> None:
     if not names:
-        st.info(_("This database has no table that its user may see."), icon=":material/info:")
+        st.info(_("This database has no table that its user may see."))
         return
     table = st.selectbox(
         _("Table"),

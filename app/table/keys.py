@@ -23,13 +23,11 @@ def section() -> None:
     said.caption(frame.escape(in_words(w.plain)))  # for whoever cannot see it
     result, _problem = facts_of(w, complete=False)
     if result is not None:
-        said.info(
-            _(
-                "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
-                "There is one budget for all tables."
-            ).format(unit_in_words=frame.escape(phrase(result.unit_in_words))),
-            icon=":material/group:",
+        whole = _(
+            "**The unit of privacy is {unit}**: nobody can tell whether it was in the data. All tables have one budget."
         )
+        unit = frame.escape(phrase(result.unit_in_words))
+        said.info(whole.format(unit=unit), icon=":material/group:")
     _parents(w)
     _keys(w)
 
@@ -121,16 +119,13 @@ def _parents(w: Wizard) -> None:
             )
             if st.button(_("Keep this key"), key=f"keep_key_{child}", icon=":material/check:"):
                 rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(retained)]]
-                intake.replace(
-                    {**w.plain, "keys": rest}, _("{child} belongs to one table now.").format(child=frame.escape(child))
-                )
+                notice = _("{child} belongs to one table now.").format(child=frame.escape(child))
+                intake.replace({**w.plain, "keys": rest}, notice)
 
 
 def _keys(w: Wizard) -> None:
-    with st.expander(
-        _("Keys ({number}): how many rows are kept, and their order").format(number=len(w.plain.get("keys", ()))),
-        expanded=any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ())),
-    ):
+    label = _("Keys ({number}): how many rows are kept, and their order").format(number=len(w.plain.get("keys", ())))
+    with st.expander(label, expanded=waiting(w)):
         st.caption(
             _(
                 "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "

@@ -38,15 +38,14 @@ def section() -> None:
         waiting = alone(w)
         if not waiting:
             continue
-        lists = _("1 column") if len(waiting) == 1 else _("{number} columns").format(number=len(waiting))
+        lists = ngettext("{n} column", "{n} columns", len(waiting))
         said = _(
             "**{of}{lists} cannot be confirmed together with the others.** A long list, one with values that "
             "few rows have, or a bound that is no round number may tell of persons."
         ).format(of=f"{frame.escape(table)}: " if table else "", lists=lists)
-        if _first(w) == "omit":
-            said += _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
-        else:
-            said += _(" Those that you leave at the safe choice are learnt below, all at once.")
+        learnt = _(" Those that you leave at the safe choice are learnt below, all at once.")
+        out = _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
+        said += out if _first(w) == "omit" else learnt
         with st.container(border=True):
             st.markdown(said)
             for name, why in waiting.items():
@@ -108,29 +107,24 @@ def _column(w: Wizard, name: str, why: str, keep: Keep) -> None:
             said = _("{shown} is left out: it is neither read nor made.").format(shown=shown)
             keep(facts.left_out(own(w), name), said)
     elif way == "publish":
-        st.caption(
-            _(
-                "All {what} of {shown} go into the description that is released, word for word, and may stand in "
-                "any synthetic row."
-            ).format(what=what, shown=shown)
-            if count
-            else _("The bounds {what} of {shown} go into the description that is released.").format(
-                what=what, shown=shown
+        told = _("The bounds {what} of {shown} go into the description that is released.")
+        if count:
+            told = _(
+                "All {what} of {shown} go into what is released, word for word, and may stand in any synthetic row."
             )
-        )
-        asked = _("Why may these {count} values be public?") if count else _("Why may {what} be public?")
-        vouch = _("I vouch for the {count} values of {name}") if count else _("I vouch for {what} of {name}")
-        reason = st.text_input(
-            asked.format(count=count, what=what),
-            key=f"reason_{w.edition}_{key}",
-            max_chars=300,
-            placeholder=_("the national list of diagnosis codes") if count else _("the questionnaire says so"),
-            help=_("It goes onto the card of every result, with the name of the column."),
-        )
-        label = vouch.format(count=count, what=what, name=name)
-        if st.button(label, key=f"alone_{key}", disabled=not reason.strip()):
+        st.caption(told.format(what=what, shown=shown))
+        example = _("the national list of diagnosis codes") if count else _("the questionnaire says so")
+        reason = _reason(_("Why may {what} be public?").format(what=what), f"reason_{w.edition}_{key}", example)
+        label = _("I vouch for {what} of {name}").format(what=what, name=name)
+        if st.button(label, key=f"alone_{key}", disabled=not reason):
             said = _("What is said of {shown} is public on your word.").format(shown=shown)
             keep(facts.alone(own(w), name, reason), said)
+
+
+def _reason(label: str, key: str, example: str) -> str:
+    """Why something may be public."""
+    said = _("It goes onto the card of every result, with the name of the column.")
+    return st.text_input(label, key=key, max_chars=300, placeholder=example, help=said).strip()
 
 
 def _group(w: Wizard, name: str, most: int, keep: Keep) -> None:
@@ -145,45 +139,25 @@ def _group(w: Wizard, name: str, most: int, keep: Keep) -> None:
             help=_("What comes after them is cut off in every cell, before anything is counted."),
         )
     result = app_api.grouped(own(w)["columns"][name], length)
-    st.caption(
-        _("{count} groups, every one that is possible: the list does not depend on the rows.").format(
-            count=len(result["categories"]) if result else 0
-        )
-    )
+    said = _("{count} groups, every one that is possible: the list does not depend on the rows.")
+    st.caption(said.format(count=len(result["categories"]) if result else 0))
     label = _("Group {name}").format(name=name)
     if result and st.button(label, key=f"group_{_key(w, name)}", icon=":material/unfold_less:"):
-        said = _("{name} is grouped by its first {length} characters.")
-        keep(
-            facts.with_column(own(w), name, {**result, "source": "declared"}),
-            said.format(name=frame.escape(name), length=length),
-        )
+        said = _("{name} is grouped by its first {length} characters.").format(name=frame.escape(name), length=length)
+        keep(facts.with_column(own(w), name, {**result, "source": "declared"}), said)
 
 
 def _listed(w: Wizard, name: str, keep: Keep) -> None:
     """Values from a public list; the form starts empty, since the most frequent ones of the table are private."""
     key = f"{w.edition}_{_key(w, name)}"
-    values = st.text_area(
-        _("Values of {name} to keep, one a line").format(name=name),
-        key=f"listed_{key}",
-        height=120,
-        help=_(
-            "From a code book or another public list, not from this table: which values are frequent here is private."
-        ),
-    )
+    about = _("From a code book or another public list, not from this table: what is frequent here is private.")
+    label = _("Values of {name} to keep, one a line").format(name=name)
+    values = st.text_area(label, key=f"listed_{key}", height=120, help=about)
     other = st.text_input(_("Everything else is counted as"), value="other", key=f"other_{key}", max_chars=40)
-    reason = st.text_input(
-        _("Where is this list public?"),
-        key=f"origin_{key}",
-        max_chars=300,
-        placeholder=_("the ten commonest diagnoses of the national statistics"),
-        help=_("It goes onto the card of every result, with the name of the column."),
-    )
-    if not st.button(
-        _("Keep these values of {name}").format(name=name),
-        key=f"keep_{_key(w, name)}",
-        icon=":material/checklist:",
-        disabled=not (values.strip() and other.strip() and reason.strip()),
-    ):
+    example = _("the ten commonest diagnoses of the national statistics")
+    reason = _reason(_("Where is this list public?"), f"origin_{key}", example)
+    label, lacks = _("Keep these values of {name}").format(name=name), not (values.strip() and other.strip() and reason)
+    if not st.button(label, key=f"keep_{_key(w, name)}", icon=":material/checklist:", disabled=lacks):
         return
     try:
         result = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)

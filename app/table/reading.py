@@ -83,15 +83,9 @@ def _change(w: Wizard) -> None:
         ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
     ]
     for box, (fact, label, known, usual, said) in zip([*st.columns(2), *st.columns(2)], choices, strict=True):
-        options, now = list(known), dialect.get(fact, usual)
-        picked[fact] = box.selectbox(
-            label,
-            options,
-            index=options.index(now) if now in options else 0,
-            key=f"read_{fact}_{edition}",
-            format_func=known.__getitem__,
-            help=said,
-        )
+        options, now, key = list(known), dialect.get(fact, usual), f"read_{fact}_{edition}"
+        at = options.index(now) if now in options else 0
+        picked[fact] = box.selectbox(label, options, at, known.__getitem__, key=key, help=said)
     formats = st.text_area(
         _("Formats of columns, one a line"),
         "\n".join(f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")),
@@ -119,15 +113,10 @@ def code_book() -> None:
 
 
 def _book(w: Wizard) -> None:
-    names = [n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD]
     left, right = st.columns(2)
+    names, said = facts.readable(w.plain["columns"]), _("A header value,label and a line for each value.")
     column = left.selectbox(_("Column"), names, key="book_column", help=_("The column that the code book is about."))
-    book = right.file_uploader(
-        _("Code book (CSV)"),
-        type=["csv"],
-        key=f"book_{w.uploads}",
-        help=_("A header value,label and a line for each value."),
-    )
+    book = right.file_uploader(_("Code book (CSV)"), type=["csv"], key=f"book_{w.uploads}", help=said)
     if st.button(_("Take these values"), key="take_book", disabled=book is None) and book and column:
         try:
             w.suggestions = intake.booked(w, column, book)
@@ -170,18 +159,11 @@ def _hints(w: Wizard, *, unsound: bool) -> None:
         for line in [*left, *(s for s in w.suggestions if not any(a in s for a in asked_above))]:
             st.markdown(f"- {frame.escape(words.plain(line))}")
     st.caption(
-        _(
-            "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
-            "stays with you, and only confirmed facts are used."
-        )
+        _("It replaces the description above. Drafting reads the rows but spends nothing: a draft stays with you.")
     )
     hints: Plain = _of_several(w) if many else {}
-    missing = st.text_input(
-        _("Missing codes"),
-        key="hint_missing",
-        placeholder="N, ?, -9",
-        help=_("Texts that mean a missing value anywhere in the table."),
-    )
+    said = _("Texts that mean a missing value anywhere in the table.")
+    missing = st.text_input(_("Missing codes"), key="hint_missing", placeholder="N, ?, -9", help=said)
     hints["missing"] = facts.read_codes(missing)
     asked = {
         "categorical": (_("Columns of codes"), _("Whole numbers that stand for categories.")),
@@ -220,31 +202,16 @@ def _of_several(w: Wizard) -> Plain:
     public = [n for n in w.plain.get("public") or () if n not in w.plain["tables"]]
     names = [*w.plain["tables"], *public] if w.source else list(app_api.tables_in(w.table))
     left, right = st.columns(2)
-    root = left.selectbox(
-        _("Table of the units"),
-        names,
-        index=None,
-        key="hint_root",
-        placeholder=_("as drafted"),
-        help=_(
-            "One key of it, with everything below it, is what privacy protects: the patient, the household, "
-            "the account."
-        ),
+    said, drafted = (
+        _("One key of it, with all below, is what privacy protects: a patient, a household."),
+        _("as drafted"),
     )
-    public = right.multiselect(
-        _("Public tables"),
-        names,
-        key="hint_public",
-        placeholder=_("none"),
-        help=_("Tables that everybody may have, such as a list of districts: copied into the release as they are."),
-    )
-    key = st.text_area(
-        _("Keys of several columns, one a line"),
-        key="hint_keys",
-        height=80,
-        placeholder=_("stays.ward+bed=beds.ward+bed"),
-        help=_("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above."),
-    )
+    root = left.selectbox(_("Table of the units"), names, None, key="hint_root", placeholder=drafted, help=said)
+    said = _("Tables that everybody may have, such as a list of districts: copied into the release as they are.")
+    public = right.multiselect(_("Public tables"), names, key="hint_public", placeholder=_("none"), help=said)
+    said = _("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above.")
+    label, example = _("Keys of several columns, one a line"), _("stays.ward+bed=beds.ward+bed")
+    key = st.text_area(label, key="hint_keys", height=80, placeholder=example, help=said)
     return {"root": root, "public": public, "key": _written(key)}
 
 

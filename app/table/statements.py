@@ -11,7 +11,7 @@ import synth
 from app.session import frame
 from app.session.state import effective, effective_own, facts_of, opened, own, several, wizard
 from app.table import intake
-from app.table.facts import UNREAD, WORDED
+from app.table.facts import UNREAD, WORDED, readable
 from synth import app_api
 from synth.languages import Texts, _, ngettext
 
@@ -137,14 +137,10 @@ def _parsed(**more: Any) -> synth.Schema:
     return synth.Schema.parse({**effective_own(wizard()), **more}, name="description", complete=False)
 
 
-def _readable(columns: dict[str, Plain]) -> list[str]:
-    return [n for n, c in columns.items() if c["type"] not in UNREAD]
-
-
 def ask_conditions(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
     """A condition for each chosen column, in the library's spelling; columns without one yet are left out."""
     chosen = st.multiselect(
-        label, _readable(columns), key=f"{key}_columns", help=help_text, placeholder=_("Choose columns")
+        label, readable(columns), key=f"{key}_columns", help=help_text, placeholder=_("Choose columns")
     )
     stated = {name: _condition(name, columns[name], f"{key}_{name}") for name in chosen}
     return {name: text for name, text in stated.items() if text}
@@ -152,25 +148,19 @@ def ask_conditions(columns: dict[str, Plain], *, key: str, label: str, help_text
 
 def _condition(name: str, column: Plain, key: str) -> str:
     if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST_VALUES:
-        values = st.multiselect(
+        label, known, said = (
             _("{name} is one of").format(name=name),
-            column.get("categories") or [],
-            key=key,
-            help=_("Any of these values."),
-            placeholder=_("Choose values"),
+            column.get("categories"),
+            _("Any of these values."),
         )
-        return "|".join(values)
-    ends = {
-        "min": (_("{name} from"), _("The smallest value that is meant; empty for the smallest possible."), "low"),
-        "max": (_("{name} to"), _("The largest value that is meant; empty for the largest possible."), "high"),
-    }
+        return "|".join(st.multiselect(label, known or [], key=key, help=said, placeholder=_("Choose values")))
+    ends, said = {"min": (_("{name} from"), "low"), "max": (_("{name} to"), "high")}, _("Empty: as far as is possible.")
+    usual = [str(column.get(fact, "")) for fact in ends]
     typed = [
-        box.text_input(label.format(name=name), key=f"{key}_{end}", placeholder=str(column.get(fact, "")), help=said)
-        for box, (fact, (label, said, end)) in zip(st.columns(2), ends.items(), strict=True)
+        box.text_input(label.format(name=name), key=f"{key}_{end}", placeholder=most, help=said).strip()
+        for box, most, (label, end) in zip(st.columns(2), usual, ends.values(), strict=True)
     ]
-    if not any(t.strip() for t in typed):
-        return ""
-    return "..".join(str(t.strip() or column.get(fact, "")) for t, fact in zip(typed, ends, strict=True))
+    return "..".join(t or most for t, most in zip(typed, usual, strict=True)) if any(typed) else ""
 
 
 def in_words(when: dict[str, str]) -> str:
@@ -189,27 +179,15 @@ def _said(text: str) -> str:
 
 def rules(*, across: bool = False) -> None:
     """The rules there are, and a form for one more; ``across``: those between tables."""
+    title, lead = _("Rules across columns (optional)"), _("What cannot occur, whoever is in the table. ")
     if across:
-        title, lead = (
-            _("Rules across tables (optional)"),
-            _(
-                "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
-                "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
-            ),
-        )
-    else:
-        title, lead = (
-            _("Rules across columns (optional)"),
-            _(
-                "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
-                "nothing, because they are facts that you vouch for."
-            ),
-        )
+        title = _("Rules across tables (optional)")
+        lead = _("What holds between a row and the rows above or below it, whoever is in the tables. ")
     held = wizard().plain if across else own(wizard())
     panel(
         title,
         "rules_across" if across else "rules",
-        lead,
+        lead + _("Synthetic rows keep these rules, and they cost nothing: they are facts that you vouch for."),
         list(held.get("constraints") or []),
         rule_sentence,
         _keep("constraints", whole=across),
@@ -274,7 +252,7 @@ def _order(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n in _readable(columns) if columns[n].get("nullable") or columns[n].get("missing")]
+    names = [n for n in readable(columns) if columns[n].get("nullable") or columns[n].get("missing")]
     if not names:
         st.info(_("No column may be empty so far: tick “May be empty” in the table above first."))
         return None
@@ -288,7 +266,7 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
-    chosen = _several_of(st, _("Columns"), _readable(columns), f"{key}_columns", _("Two or more columns."))
+    chosen = _several_of(st, _("Columns"), readable(columns), f"{key}_columns", _("Two or more columns."))
     if len(chosen) < 2:
         return None
     lines = _lines(chosen, columns, f"{key}_{'_'.join(chosen)}")
@@ -296,7 +274,7 @@ def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _function(columns: dict[str, Plain], key: str) -> Plain | None:
-    names, (left, right) = _readable(columns), st.columns(2)
+    names, (left, right) = readable(columns), st.columns(2)
     column = _pick(left, _("This column"), names, f"{key}_what", _("The column that follows."))
     others = [n for n in names if n != column]
     of = _several_of(right, _("follows from"), others, f"{key}_of", _("The columns that decide it."))
@@ -406,9 +384,8 @@ def areas() -> None:
         _("Areas within areas (optional)"),
         "areas",
         _(
-            "Districts lie within regions, regions within countries: a public tree. Every synthetic row keeps it, "
-            "counts add up at every level, and budget is not spent twice on what follows. Only the lowest area of a "
-            "row is read; areas above follow from it."
+            "Districts lie within regions, regions within countries: a public tree, which every synthetic row keeps. "
+            "Only the lowest area of a row is read; areas above follow from it, at no further cost."
         ),
         levels,
         lambda one: area_sentence(one["name"], one["within"]),
@@ -468,12 +445,11 @@ def area_sentence(name: str, within: Any) -> str:
     'Each area of town lies within one of region, as listed.'
     """
     within = {"column": within} if isinstance(within, str) else within
-    said = (
-        _("Each area of {name} lies within one of {column}, as listed.")
-        if within.get("areas")
-        else _("Each area of {name} lies within one of {column}, by its code.")
+    listed, by_code = (
+        _("Each area of {name} lies within one of {column}, as listed."),
+        _("Each area of {name} lies within one of {column}, by its code."),
     )
-    return said.format(name=name, column=within["column"])
+    return (listed if within.get("areas") else by_code).format(name=name, column=within["column"])
 
 
 def uses() -> None:
@@ -500,15 +476,11 @@ def _use_form(uses: list[Plain]) -> None:
         return
     about = _(
         "Tables of two to four columns (age by sex), regressions (income ~ age), groups (compare income across "
-        "sex), targets (predict income), columns that matter, correlations. A sentence that names two to four "
-        "columns asks for their table."
+        "sex), targets (predict income). A sentence that names two to four columns asks for their table."
     )
     shown = _("age by sex by district\nincome ~ age + sex*education\ncompare income across sex\npredict income")
     if several(wizard()):
-        about += " " + _(
-            "Columns are written as table.column; one that a single table has may stand alone. A use names columns of "
-            "one table and of those above it."
-        )
+        about += " " + _("Of several tables as table.column: columns of one table and of those above it.")
         shown = _("stays.ward by patients.sex\nstays.days ~ patients.age + stays.ward\npredict stays.days")
     typed = st.text_area(_("One use a line, or a research plan"), key=f"uses_{number}", placeholder=shown, help=about)
     result, rest = app_api.uses_of_plan(typed or "", known)
@@ -518,25 +490,14 @@ def _use_form(uses: list[Plain]) -> None:
         st.caption(ngettext("and {n} more line.", "and {n} more lines.", len(rest) - LINES_SHOWN))
     asked = [use.model_dump(mode="json", exclude_none=True) for use in result]
     left, middle, right = st.columns([3, 2, 1])
-    kind = middle.selectbox(
-        _("These columns"),
-        list(USES),
-        format_func=USES.__getitem__,
-        key=f"use_kind_{number}",
-        help=_("What will be done with the chosen columns."),
-    )
+    said = _("What will be done with the chosen columns.")
+    kind = middle.selectbox(_("These columns"), list(USES), 0, USES.__getitem__, key=f"use_kind_{number}", help=said)
     said = _("Of several tables as table.column, in the order of the tables; type to find one.")
     names = _several_of(
         left, _("Or choose columns"), list(app_api.columns_for_uses(known)), f"use_columns_{number}", said
     )
-    weight = right.number_input(
-        _("Weight"),
-        min_value=0.1,
-        value=1.0,
-        step=1.0,
-        key=f"use_weight_{number}",
-        help=_("How much more than others it matters; behind a line it is written as (weight 2)."),
-    )
+    said = _("How much more than others it matters; behind a line it is written as (weight 2).")
+    weight = right.number_input(_("Weight"), 0.1, None, 1.0, 1.0, key=f"use_weight_{number}", help=said)
     if len(names) >= FEWEST.get(kind, 1):
         asked.append({"kind": kind, "columns": names, "weight": float(weight)})
     new = [u for u in asked if u not in uses]
@@ -598,21 +559,12 @@ def _totals_form(totals: list[Plain]) -> None:
         help=_("A column for each column that it counts by, and the number of rows, called count, as the last."),
     )
     left, right = st.columns(2)
-    published = st.text_input(
-        _("Where it is printed"),
-        key=f"totals_published_{len(totals)}",
-        help=_("A yearbook and its table, or an address. It goes onto the card."),
-    )
-    base = left.number_input(
-        _("Rounded to multiples of"), min_value=1, value=1, key="totals_base", help=_("1 for exact counts.")
-    )
-    unlisted = right.selectbox(
-        _("Cells without a line"),
-        list(UNLISTED),
-        format_func=lambda k: UNLISTED[k],
-        key="totals_unlisted",
-        help=_("What it means that a combination of values has no line in the file."),
-    )
+    said = _("A yearbook and its table, or an address. It goes onto the card.")
+    published = st.text_input(_("Where it is printed"), key=f"totals_published_{len(totals)}", help=said)
+    label, said = _("Rounded to multiples of"), _("1 for exact counts.")
+    base = left.number_input(label, min_value=1, value=1, key="totals_base", help=said)
+    label, said = _("Cells without a line"), _("What it means that a combination of values has no line in the file.")
+    unlisted = right.selectbox(label, list(UNLISTED), 0, UNLISTED.__getitem__, key="totals_unlisted", help=said)
     one: Plain = {}
 
     def check() -> None:

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-import synth
 from app.result import export, releasing
-from app.run import caps, recent, runs
+from app.run import caps, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
@@ -14,31 +13,21 @@ from synth.languages import _, phrase
 def page() -> None:
     """What waits for a decision."""
     frame.head("approve", _("Runs that spend more than a steward may alone, and results that stewards ask to release."))
-    held = [j for j in jobs.listing() if _state(j) == "held"]
-    asked = [j for j in jobs.listing() if releasing.asked(j) is not None and looks.released(j) is None]
+    held = list(jobs.those(lambda job: job.status().state == "held"))
+    asked = list(jobs.those(lambda job: releasing.asked(job) is not None and looks.released(job) is None))
     st.subheader(_("Spends"), anchor=False)
     if not held:
-        st.info(
-            _("No spend waits for approval. Runs above the threshold of this installation appear here."),
-            icon=":material/info:",
-        )
+        st.info(_("No spend waits for approval. Runs above the threshold of this installation appear here."))
     for i, job in enumerate(held):
         _spend(i, job)
     st.subheader(_("Releases"), anchor=False)
     if not asked:
-        st.info(_("No result waits to be released. What stewards ask to release appears here."), icon=":material/info:")
+        st.info(_("No result waits to be released. What stewards ask to release appears here."))
     for i, job in enumerate(asked):
         _release(i, job)
     st.button(
         _("Look again"), key="look_again", icon=":material/refresh:", help=_("Shows what was asked for meanwhile.")
     )
-
-
-def _state(job: jobs.Job) -> str:
-    try:
-        return job.status().state
-    except synth.SynthError:
-        return ""
 
 
 def _spend(i: int, job: jobs.Job) -> None:
@@ -72,7 +61,7 @@ def _spend(i: int, job: jobs.Job) -> None:
 
 def _release(i: int, job: jobs.Job) -> None:
     with st.container(border=True):
-        st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(recent.named(job))}")
+        st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(runs.named(job))}")
         export.shown(job)
         group, seen = releasing.together(job), st.session_state.get(f"seen_{job.path.name}")
         st.session_state[f"seen_{job.path.name}"] = releasing.to_sign(job)

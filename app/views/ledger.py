@@ -46,11 +46,11 @@ def page() -> None:
         ),
     )
     book = synth.Ledger()
-    totals = book.summary()
-    names = caps.datasets_seen([t.dataset for t in totals])
-    totals = [t for t in totals if t.dataset in names]
+    every = book.summary()
+    names = caps.datasets_seen([t.dataset for t in every])
+    totals = [t for t in every if t.dataset in names]
     if not totals:
-        st.info(_("Nothing has been spent yet. The first run writes the first line."), icon=":material/info:")
+        st.info(_("Nothing has been spent yet. The first run writes the first line."))
         return
     for total in totals:
         _total(total)
@@ -64,27 +64,20 @@ def page() -> None:
 def _total(total: Any) -> None:
     name = frame.escape(total.dataset)
     if len(total.spellings) > 1:
-        st.caption(
-            _("Spellings of one name, added up: {spellings}").format(spellings=frame.escape(", ".join(total.spellings)))
-        )
-    runs = words.runs(total.runs)
+        spellings = frame.escape(", ".join(total.spellings))
+        st.caption(_("Spellings of one name, added up: {spellings}").format(spellings=spellings))
+    about = {"name": name, "t": total, "runs": words.runs(total.runs)}
     if total.remaining_epsilon is None:
-        st.markdown(
-            _("**{name}**: epsilon {epsilon:g} and delta {delta} spent in {runs}; no cap.").format(
-                name=name, epsilon=total.epsilon, delta=words.small(total.delta), runs=runs
-            )
-            + (
-                _(" That was decided by {actor}.").format(actor=frame.escape(total.policy.actor or _("nobody named")))
-                if total.policy
-                else ""
-            )
-        )
+        said = _("**{name}**: epsilon {t.epsilon:g} and delta {delta} spent in {runs}; no cap.")
+        said = said.format(delta=words.small(total.delta), **about)
+        if total.policy:
+            actor = frame.escape(total.policy.actor or _("nobody named"))
+            said += _(" That was decided by {actor}.").format(actor=actor)
+        st.markdown(said)
         return
     cap = total.policy.max_epsilon
-    text = _("**{name}**: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**").format(
-        name=name, epsilon=total.epsilon, cap=cap, runs=runs, remaining_epsilon=total.remaining_epsilon
-    )
-    st.progress(min(1.0, total.epsilon / cap), text=text)
+    said = _("**{name}**: epsilon {t.epsilon:g} of {cap:g} spent in {runs}, **{t.remaining_epsilon:g} left**")
+    st.progress(min(1.0, total.epsilon / cap), text=said.format(cap=cap, **about))
 
 
 def _cap(names: list[str]) -> None:
@@ -102,11 +95,9 @@ def _cap(names: list[str]) -> None:
             key="cap_epsilon",
             help=_("Runs beyond it are refused. Earlier runs count."),
         )
-        approved = (
-            st.text_input(_("Approved by"), key="cap_approved", help=_("Who allowed this cap. It is written down."))
-            if who.alone
-            else ""
-        )
+        said, approved = _("Who allowed this cap. It is written down."), ""
+        if who.alone:
+            approved = st.text_input(_("Approved by"), key="cap_approved", help=said)
         if st.button(_("Set this cap"), key="cap_set"):
             caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
@@ -116,10 +107,9 @@ def _composition(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
     st.caption(
         _(
-            "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
-            "plain sum, which is valid even if later runs were chosen after seeing earlier results. The "
-            "others hold for runs that were planned beforehand; the smallest is the best bound; methods made "
-            "for many runs are coarse for a few."
+            "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the plain sum, "
+            "which holds even if later runs were chosen after seeing earlier results; the others, of which the least "
+            "is best, for runs that were planned beforehand."
         ),
         help=_(
             "In the terms of the field: composition theorems. “Exact” follows all noise together through the "
@@ -138,19 +128,18 @@ def _composition(names: list[str]) -> None:
         figures = workers.ask(tasks.composition, name, seconds=PATIENCE)
     totals = {WAYS[k]: figures[k] for k in WAYS if k in figures}
     if not totals:
-        st.info(_("Nothing was spent on this dataset yet."), icon=":material/info:")
+        st.info(_("Nothing was spent on this dataset yet."))
         return
     said = "; ".join(_("{k}: epsilon {v:.4g}").format(k=k, v=v) for k, v in totals.items())
     chart = charts.bars(
         list(totals), {"": list(totals.values())}, axis=_("total epsilon"), colours=[charts.GREEN], format=".3g"
     )
     st.altair_chart(chart.properties(description=_("Total epsilon: {text}.").format(text=said)), key="composition")
-    st.markdown(
-        _(
-            "All runs on {name} together: epsilon **{totals:.4g}** as the cap counts, **{totals2:.4g}** if "
-            "all were planned beforehand."
-        ).format(name=frame.escape(name), totals=figures["basic"], totals2=min(totals.values()))
+    text = _(
+        "All runs on {name} together: epsilon **{sum:.4g}** as the cap counts, **{least:.4g}** if all were planned "
+        "beforehand."
     )
+    st.markdown(text.format(name=frame.escape(name), sum=figures["basic"], least=min(totals.values())))
     st.caption(frame.escape(said))
 
 
@@ -183,7 +172,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         _("Details"): st.column_config.TextColumn(width="large"),
     }
     if not rows:
-        st.info(_("No line of this kind."), icon=":material/info:")
+        st.info(_("No line of this kind."))
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
     with st.container(horizontal=True):
@@ -205,10 +194,7 @@ def _exports(book: synth.Ledger, names: list[str]) -> None:
         safe = rows.map(lambda v: app_api.csv_safe(v) if isinstance(v, str) else v)
         return str(safe.to_csv(index=False)).encode()
 
-    said = _(
-        "One line of JSON for each, and the last seal. It holds no private value. Keep it elsewhere: then "
-        "lines that are cut off later are detected."
-    )
+    said = _("A line of JSON for each, and the last seal; no private value. Kept elsewhere it shows what is cut off.")
     access.offer(_("Export these lines (JSON)"), "ledger.jsonl", "export_ledger", sealed, help=said)
     said = _("As they stand here, for a spreadsheet; times in UTC.")
     access.offer(_("Export these lines (CSV)"), "ledger.csv", "export_csv", table, help=said)
@@ -256,9 +242,8 @@ def _verify(book: synth.Ledger) -> None:
     st.subheader(_("Is it intact?"), anchor=False)
     st.markdown(
         _(
-            "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed "
-            "or put in another order. Note the last seal elsewhere: then lines that were cut off at the end are "
-            "detected too."
+            "Each line carries a seal over all before it: checking finds lines that were altered, removed or put in "
+            "another order. Note the last seal elsewhere, and lines that were cut off at the end are found too."
         )
     )
     head = st.text_input(
@@ -273,12 +258,8 @@ def _verify(book: synth.Ledger) -> None:
         st.caption(_("Last seal, to be noted down:"))
         st.code(result.head, language=None, wrap_lines=True)
     else:
-        st.error(
-            _("The ledger is not intact: {problem}. Restore it from a backup, and find out who changed it.").format(
-                problem=frame.escape(str(result.problem))
-            ),
-            icon=":material/gpp_bad:",
-        )
+        said = _("The ledger is not intact: {problem}. Restore it from a backup, and find out who changed it.")
+        st.error(said.format(problem=frame.escape(str(result.problem))), icon=":material/gpp_bad:")
 
 
 page()

@@ -29,10 +29,7 @@ def page() -> None:
     )
     w = wizard()
     if state.together(w) or not w.priors:
-        st.info(
-            _("A preview needs something public like your table: name it on the page The table."),
-            icon=":material/info:",
-        )
+        st.info(_("A preview needs something public like your table: name it on the page The table."))
         if w.table is not None and st.button(_("Go to Describe"), key="needs_describe", type="primary"):
             st.switch_page(view("table"))
         return

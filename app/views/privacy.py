@@ -9,10 +9,10 @@ import streamlit as st
 
 import synth
 from app.result import export
-from app.run import caps, forecast, learning, options, prior, recent, runs
+from app.run import caps, forecast, learning, options, prior, runs
 from app.session import access, charts, frame, state, tasks, words, workers
 from app.session.state import Wizard, dataset, view, wizard
-from app.table import unit
+from app.table import facts
 from synth import app_api
 from synth.app_api import jobs
 from synth.languages import _, ngettext, numerals, phrase
@@ -54,7 +54,7 @@ def page() -> None:
         ):
             w.job = None
             st.rerun()
-        recent.table()
+        runs.all_runs()
         return
     if job is not None:
         _ended(w, job)
@@ -63,11 +63,14 @@ def page() -> None:
         return
     if job is None:
         frame.needs("privacy", *state.lacks(w))
-    recent.table()
+    runs.all_runs()
 
 
 def _choose(w: Wizard) -> None:
     """The slider, what it buys, what is left, and the button that spends."""
+    listed = forecast.methods(tree=state.together(w))
+    if not any(m["name"] == w.method for m in listed):  # none of those that make rows that belong together, or none now
+        w.method, w.options = words.RECOMMENDED, {}
     _epsilon(w)
     left, right = st.columns([3, 2])
     with right:
@@ -83,12 +86,10 @@ def _choose(w: Wizard) -> None:
     with right:
         frame.fold(_("Experts: what is hidden, delta, other methods"), "experts", lambda: _experts(w))
         costs = costs if state.together(w) else st.container()
-    if not (
-        state.together(w) or any(m["name"] == w.method and w.relation in m["relations"] for m in forecast.methods())
-    ):
+    if not any(m["name"] == w.method and w.relation in m["relations"] for m in listed):
         blocked = blocked or _("Choose a method that fits first.")
-    if not state.several(w) and unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
-        st.caption(unit.joined(most) if state.linked(w) else unit.alone(most))
+    if not state.several(w) and facts.of_persons(w) and (most := w.plain.get("max_rows") or 1) > 1:
+        st.caption(facts.rows_together(most) if state.linked(w) else facts.rows_apart(most))
     if names := prior.line(w):
         st.caption(_("**Prior knowledge:** {names}").format(names=names))
     twins = learning.same_choice(w)
@@ -96,7 +97,7 @@ def _choose(w: Wizard) -> None:
         st.error(frame.escape(barred), icon=":material/block:")
     blocked = blocked or barred
     frame.onward("privacy", blocked=frame.escape(blocked), beside=lambda: None if twins or blocked else _spend(w))
-    recent.table()
+    runs.all_runs()
     if draw is not None:
         draw()
     if not blocked:
@@ -110,10 +111,7 @@ def _experts(w: Wizard) -> None:
     """What is hidden, the allowance, the method and its options, how the table is written, and on what machine."""
     _hides(w)
     _delta(w)
-    if state.together(w):
-        forecast.joined_head(w)
-    else:
-        _choice(w)
+    _choice(w, tree=state.together(w))
     if not state.several(w):
         options.written_choice(w)
     options.device_choice(w)
@@ -156,13 +154,10 @@ def _epsilon(w: Wizard) -> None:
         st.caption(_("◀ more private"), width="content")
         st.caption(_("more accurate ▶"), width="content")
     if not 0 < w.epsilon < MOST:
-        st.error(
-            _("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual."),
-            icon=":material/error:",
-        )
+        st.error(_("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual."))
         return
     level, text = words.caution(w.epsilon)
-    about = "person" if unit.person(w) else "row"
+    about = "person" if facts.of_persons(w) else "row"
     meaning = frame.escape(phrase(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
     said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}").format(
         epsilon=w.epsilon, meaning=meaning, text=text
@@ -190,7 +185,7 @@ def _hides(w: Wizard) -> None:
         help=_(words.RELATION_HELP),
     )
     said = words.RELATION_NOTES[w.relation]
-    if unit.person(w):
+    if facts.of_persons(w):
         said += _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
     if state.several(w) and (tables := state.facts_of(w)[0]) is not None:
         said += _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(phrase(tables.unit_in_words)))
@@ -220,20 +215,15 @@ def _use(delta: float) -> None:
 
 def _left(w: Wizard) -> str:
     """What is left, and the choice of a cap before the first spend; why there is no way on, empty where there is."""
-    name = frame.escape(dataset(w))
+    name, budget = frame.escape(dataset(w)), caps.of(dataset(w))
     st.subheader(_("Budget of this dataset"), anchor=False)
     if not access.rules().may_spend(access.me(), dataset(w)):
-        st.info(
-            _("{name} is not yours to spend of. Ask whoever keeps the file of roles.").format(name=name),
-            icon=":material/lock:",
-        )
+        said = _("{name} is not yours to spend of. Ask whoever keeps the file of roles.")
+        st.info(said.format(name=name), icon=":material/lock:")
         return ""
-    budget = caps.of(dataset(w))
-    spent = (
-        _("epsilon {epsilon:g} spent in {runs}").format(epsilon=budget.epsilon, runs=words.runs(budget.runs))
-        if budget.runs
-        else _("nothing spent")
-    )
+    spent = _("nothing spent")
+    if budget.runs:
+        spent = _("epsilon {epsilon:g} spent in {runs}").format(epsilon=budget.epsilon, runs=words.runs(budget.runs))
     if not budget.decided:
         st.markdown(
             _("**{name}**: {spent} so far. How much may all runs spend together?").format(name=name, spent=spent)
@@ -242,34 +232,16 @@ def _left(w: Wizard) -> str:
         if cap is not None and w.epsilon > cap - budget.epsilon:
             said = _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.")
             return said.format(cap=cap)
-        st.caption(
-            _("Will be recorded with the first run: {words}.").format(
-                words=_("no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)
-            )
-        )
+        chosen = _("no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)
+        st.caption(_("Will be recorded with the first run: {words}.").format(words=chosen))
         return ""
     if budget.cap is None:
-        st.markdown(
-            _(
-                "**{name}**: {spent} so far. It was decided that it has **no cap**; the page Ledger says by "
-                "whom, and sets one."
-            ).format(name=name, spent=spent)
-        )
+        said = _("**{name}**: {spent} so far. It was decided that it has **no cap**; the page Ledger can set one.")
+        st.markdown(said.format(name=name, spent=spent))
         return ""
-    st.progress(
-        min(1.0, budget.epsilon / budget.cap),
-        text=_(
-            "{name}: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**; delta "
-            "{remaining_delta} left"
-        ).format(
-            name=name,
-            epsilon=budget.epsilon,
-            cap=budget.cap,
-            runs=words.runs(budget.runs),
-            remaining_epsilon=budget.left,
-            remaining_delta=words.small(budget.left_delta or 0.0),
-        ),
-    )
+    said = _("{name}: {spent}; **{b.left:g} left** of {b.cap:g}; delta {delta} left")
+    said = said.format(name=name, spent=spent, b=budget, delta=words.small(budget.left_delta or 0.0))
+    st.progress(min(1.0, budget.epsilon / budget.cap), text=said)
     if budget.by_rules:
         st.caption(_("The cap is set by the file of roles of this installation."))
     if reason := forecast.short_by(w):
@@ -277,21 +249,23 @@ def _left(w: Wizard) -> str:
     return ""
 
 
-def _choice(w: Wizard) -> None:
-    """The menu of methods, what the chosen one is measured to keep, and its options."""
-    about = {m["name"]: m for m in forecast.methods()}
+def _choice(w: Wizard, *, tree: bool) -> None:
+    """The menu of methods, what the chosen one is measured to keep, and its options; ``tree``: of those that make rows
+    that belong together."""
+    about = {m["name"]: m for m in forecast.methods(tree=tree)}
     names = sorted(about, key=lambda n: n != words.RECOMMENDED)
-    if w.method not in names:
-        w.method, w.options = names[0], {}
-    many = _("All {number} methods side by side").format(number=len(names))
-    frame.fold(many, "methods", lambda: _side_by_side(w, [about[n] for n in names]))
+    if not tree:
+        many = _("All {number} methods side by side").format(number=len(names))
+        frame.fold(many, "methods", lambda: _side_by_side(w, [about[n] for n in names]))
     chosen = st.selectbox(
         _("Method"),
         names,
         index=names.index(w.method),
         key="method",
         help=_(words.METHOD_HELP),
-        format_func=lambda n: f"{n}{_(' (recommended)') * (n == words.RECOMMENDED)}: {words.method(about[n])}",
+        format_func=lambda n: (
+            f"{n}{_(' (recommended)') * (n == words.RECOMMENDED)}: {words.method(about[n], tree=tree)}"
+        ),
     )
     if chosen != w.method:
         w.method, w.options = chosen, {}
@@ -301,15 +275,12 @@ def _choice(w: Wizard) -> None:
             recommended=words.RECOMMENDED, lower=reason[:1].lower(), reason=reason[1:]
         )
     st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=phrase(result["summary"])))
-    _keeps(w)
+    if not tree:
+        _keeps(w)
     if w.relation not in result["relations"]:
-        st.error(
-            _(
-                "{method} gives no guarantee for “{relations}”. Choose another method here, or change what is "
-                "hidden on the page Privacy and accuracy."
-            ).format(method=w.method, relations=words.RELATIONS[w.relation]),
-            icon=":material/block:",
-        )
+        said = _("{method} gives no guarantee for “{relations}”. Choose another method, or change what is hidden.")
+        said = said.format(method=w.method, relations=words.RELATIONS[w.relation])
+        st.error(said, icon=":material/block:")
         return
     if result["options"]:
         frame.fold(_("Options of the method"), "options", lambda: _options(w, result["options"]))
@@ -394,10 +365,7 @@ def _costs(w: Wizard) -> None:
     """What noise alone does, and what the run takes; what is asked in which stage. Errors: UsageError, InputError."""
     plan, joined = forecast.planned(w), state.together(w)
     if plan is None:
-        st.info(
-            _("This method takes too long to forecast here. It can be run all the same; nothing was spent."),
-            icon=":material/hourglass_empty:",
-        )
+        st.info(_("This method takes too long to forecast here. It can be run all the same; nothing was spent."))
         return
     if joined:
         forecast.joined_shown(w, plan)
@@ -425,37 +393,22 @@ def _figures(plan: Any, *, noise_alone: bool) -> None:
     many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
     # Python starts twice and loads the library, and the page looks every second
     seconds = words.short_seconds(float(plan.seconds) + forecast.ROUND_IT)
+    of_rows = _("Share of rows that noise alone puts into a wrong group of the counts, on average, at most.")
+    noise = f"± {words.count(max(s.sigma_most for s in many))}"
+    said = _("The noise's standard deviation in a count of rows, or a sum, at most: far larger groups come out well.")
+    timed = _("On this computer; a forecast, not a promise. “>”: reading and counting only, without the training.")
+    gib = _("{peak_mib:.1f} GiB").format(peak_mib=plan.peak_mib / 1024)
     cards = [
-        (
-            _("Noise in a count, in rows"),
-            f"± {words.count(max(s.sigma_most for s in many))}",
-            _(
-                "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger "
-                "groups of people come out well."
-            ),
-        ),
-        (
-            _("Time"),
-            seconds if forecast.timed(plan.method) else f"> {seconds}",
-            _("On this computer; a forecast, not a promise. “>”: reading and counting only, without the training."),
-        ),
-        (
-            _("Memory"),
-            _("{peak_mib:.1f} GiB").format(peak_mib=plan.peak_mib / 1024),
-            _("Of the process that makes the table, at its peak."),
-        ),
+        (_("Columns, noise alone"), words.at_most(plan.error_one_way), of_rows, noise_alone),
+        (_("Pairs, noise alone"), words.at_most(plan.error_two_way), of_rows, noise_alone and plan.error_two_way),
+        (_("Noise in a count, in rows"), noise, said, True),
+        (_("Time"), seconds if forecast.timed(plan.method) else f"> {seconds}", timed, True),
+        (_("Memory"), gib, _("Of the process that makes the table, at its peak."), True),
     ]
-    if noise_alone:
-        of_columns = _(
-            "Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most."
-        )
-        cards.insert(0, (_("Columns, noise alone"), words.at_most(plan.error_one_way), of_columns))
-        if plan.error_two_way is not None:
-            of_pairs = _("The same for tables of two columns, at most.")
-            cards.insert(1, (_("Pairs, noise alone"), words.at_most(plan.error_two_way), of_pairs))
     with st.container(horizontal=True):
-        for label, value, explained in cards:
-            st.metric(label, value, border=True, width=175, help=explained)
+        for label, value, explained, shown in cards:
+            if shown:
+                st.metric(label, value, border=True, width=175, help=explained)
 
 
 def _spend(w: Wizard) -> None:
@@ -464,14 +417,11 @@ def _spend(w: Wizard) -> None:
     after = _("which has no cap, as was decided") if budget.decided else _("whose cap is still to be chosen")
     if budget.left is not None:
         after = _("which has epsilon {remaining_epsilon:g} left").format(remaining_epsilon=budget.left)
-    waiting = sum(1 for job in jobs.listing() if _waits(job))
+    waiting = sum(not s.final and s.state != "held" for s in (job.status() for job in jobs.those(jobs.Job.status)))
     line = ngettext(", after {n} run that is in line", ", after {n} runs that are in line", waiting) if waiting else ""
     with st.popover(_("What will be charged"), icon=":material/receipt_long:", type="tertiary"):
-        st.markdown(
-            _("**Will be charged to {name}: epsilon {epsilon:g}, delta {delta}**, {after}.").format(
-                name=frame.escape(name), epsilon=w.epsilon, delta=words.small(w.delta), after=after
-            )
-        )
+        said = _("**Will be charged to {name}: epsilon {w.epsilon:g}, delta {delta}**, {after}.")
+        st.markdown(said.format(name=frame.escape(name), w=w, delta=words.small(w.delta), after=after))
         st.markdown(_("**What is hidden:** {hidden}{line}").format(hidden=_hidden(w), line=line))
         st.caption(
             _(
@@ -484,10 +434,10 @@ def _spend(w: Wizard) -> None:
     label = _("Spend epsilon {epsilon:g} and make the table")
     if access.rules().needs_approval(name, w.epsilon):
         label = _("Ask a reviewer to spend epsilon {epsilon:g} of {dataset}")
+    elif to_choose and cap is None:
+        label = _("Set no cap, spend epsilon {epsilon:g} and make the table")
     elif to_choose:
         label = _("Cap it at {cap:g}, spend epsilon {epsilon:g} and make the table")
-        if cap is None:
-            label = _("Set no cap, spend epsilon {epsilon:g} and make the table")
     said = label.format(epsilon=w.epsilon, dataset=name, cap=cap or 0.0)
     if st.button(said, key="spend", type="primary", icon=":material/play_arrow:"):
         if to_choose:
@@ -503,7 +453,7 @@ def _hidden(w: Wizard) -> str:
     if state.several(w):
         result, _problem = state.facts_of(w)
         whole = "" if result is None else frame.escape(phrase(result.unit_in_words))
-    elif unit.person(w):
+    elif facts.of_persons(w):
         most = w.plain.get("max_rows") or 1
         whole = ngettext("one person with {n} row", "one person with up to {n} rows", most)
     return short.replace(_("one row"), whole) if whole else short
@@ -520,26 +470,13 @@ def _barred(w: Wizard) -> str:
     return ""
 
 
-def _waits(job: jobs.Job) -> bool:
-    try:
-        status = job.status()
-    except synth.SynthError:
-        return False
-    return not status.final and status.state != "held"
-
-
 def _under_way(job: jobs.Job, status: jobs.Status) -> None:
     """What the run has cost so far, and how its training goes."""
     free = bool(job.request().get("free"))
     paid = status.state == "running" and status.stage not in ("", "check")
     st.caption(_("You may close this window: the run goes on, and this page finds it again."))
-    st.caption(
-        _("This costs nothing: it starts from a stored release.")
-        if free
-        else _("The budget has been charged; cancelling now does not give it back.")
-        if paid
-        else _("Nothing is charged yet.")
-    )
+    said = _("This costs nothing: it starts from a stored release.") if free else _("Nothing is charged yet.")
+    st.caption(_("The budget has been charged; cancelling now does not give it back.") if paid and not free else said)
     if len(status.losses) > 1:
         st.altair_chart(charts.losses(status.losses), key="losses")
         said = _("Training loss, now {losses:.4g}. It is computed from the release alone.")
@@ -556,9 +493,8 @@ def _ended(w: Wizard, job: jobs.Job) -> None:
             st.switch_page(view("result"))
         left, right = st.columns([3, 1], vertical_alignment="center")
         left.success(_("The synthetic table is ready."), icon=":material/check_circle:")
-        with right:
-            if st.button(_("Next: The result"), key="to_result", icon=":material/arrow_forward:"):
-                st.switch_page(view("result"))
+        if right.button(_("Next: The result"), key="to_result", icon=":material/arrow_forward:"):
+            st.switch_page(view("result"))
         return
     message = frame.escape(runs.why(job))
     if status.state == "cancelled":
@@ -576,15 +512,12 @@ def _spent(job: jobs.Job, status: jobs.Status) -> str:
     try:
         line = runs.charged_line(job)
     except synth.InputError as error:
-        return _("Whether it was charged is not known here: {plain}.").format(
-            plain=frame.escape(words.plain(str(error)))
-        )
+        said = _("Whether it was charged is not known here: {plain}.")
+        return said.format(plain=frame.escape(words.plain(str(error))))
     if line is None:
         return _("Nothing was spent: the ledger holds no charge by this run.")
-    return _(
-        "The charge stands: epsilon {epsilon:g} of {dataset}, line {number} of the ledger, because the rows "
-        "may have been read."
-    ).format(epsilon=line.epsilon, dataset=frame.escape(line.dataset), number=line.number)
+    said = _("The charge stands: epsilon {line.epsilon:g} of {dataset}, line {line.number}; rows may have been read.")
+    return said.format(line=line, dataset=frame.escape(line.dataset))
 
 
 page()

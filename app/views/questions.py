@@ -10,11 +10,11 @@ import streamlit as st
 
 import synth
 from app.result import asking
-from app.run import caps, recent, runs
+from app.run import caps, runs
 from app.session import access, frame, words
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import Texts, _, numerals
+from synth.languages import Texts, _, numerals, phrase
 
 STATES = Texts(
     {
@@ -58,7 +58,7 @@ def page() -> None:
     _reserve()
     st.subheader(_("Questions and answers"), anchor=False)
     if not result:
-        st.info(_("Nothing was asked yet."), icon=":material/info:")
+        st.info(_("Nothing was asked yet."))
     for a in result[:MOST_SHOWN]:
         _asked(a)
     states = {a.name: a.state() for a in result}
@@ -79,17 +79,14 @@ def _ask() -> None:
     st.subheader(_("Ask"), anchor=False)
     held = asking.releases()
     if not held:
-        st.info(
-            _("There is no release to ask about yet. A steward makes a table, and a reviewer releases it."),
-            icon=":material/info:",
-        )
+        st.info(_("There is no release to ask about yet. A steward makes a table, and a reviewer releases it."))
         return
     with st.container(border=True):
         i = st.selectbox(
             _("About which release"),
             range(len(held)),
             key="q_release",
-            format_func=lambda n: f"{held[n].request()['dataset']}: {recent.named(held[n])}",
+            format_func=lambda n: f"{held[n].request()['dataset']}: {runs.named(held[n])}",
             help=_("The question is tried on its synthetic rows; the answer comes from the real ones."),
         )
         job = held[i]
@@ -147,15 +144,10 @@ def _priced(place: str, plain: str, relation: str, epsilon: float, _changed: flo
 
 def _price(place: Path, request: Any, job: jobs.Job, epsilon: float) -> bool:
     """What an answer would look like, from the synthetic rows alone; whether the question can be asked."""
+    asked = (str(place), json.dumps(request), job.request()["relation"], epsilon)
     try:
         with st.spinner(_("Trying it on the synthetic rows ...")):
-            price = _priced(
-                str(place),
-                json.dumps(request),
-                job.request()["relation"],
-                epsilon,
-                (place / "release.json").stat().st_mtime,
-            )
+            price = _priced(*asked, (place / "release.json").stat().st_mtime)
     except synth.SynthError as error:
         st.info(frame.escape(frame.message_of(error)), icon=":material/edit:")
         return False
@@ -206,7 +198,7 @@ def _about(a: asking.Asked) -> None:
     st.markdown(
         _("**{dataset}**, {run}: asked by {who}, {when}").format(
             dataset=frame.escape(str(a.run.request()["dataset"])),
-            run=frame.escape(recent.named(a.run)),
+            run=frame.escape(runs.named(a.run)),
             who=frame.escape(a.by or _("the only user")),
             when=words.moment(datetime.fromisoformat(a.time)),
         )
@@ -232,9 +224,8 @@ def _decision(a: asking.Asked) -> None:
         if a.state() in jobs.asked.AGAIN:
             st.warning(_ended(a), icon=":material/warning:")
         epsilon = _epsilon(f"grant_{a.name}", a.epsilon)
-        st.caption(
-            _("It means: {meaning}.").format(meaning=frame.escape(app_api.meaning(epsilon, relation=about["relation"])))
-        )
+        meaning = frame.escape(phrase(app_api.meaning(epsilon, relation=about["relation"])))
+        st.caption(_("It means: {meaning}.").format(meaning=meaning))
         _price(runs.release(a.run), a.questions, a.run, epsilon)
         reviewed = access.rules().needs_approval(name, epsilon)
         why = st.text_input(
@@ -261,9 +252,7 @@ def _left(name: str) -> str:
     if budget.left is None:
         return _("No cap holds for {name}.").format(name=frame.escape(name))
     if budget.reserve is not None:
-        return _("Of the reserve for questions {left:g} is left, of the whole cap {all:g}.").format(
-            left=budget.reserve, all=budget.left
-        )
+        return _("Of the reserve for questions {b.reserve:g} is left, of the whole cap {b.left:g}.").format(b=budget)
     if budget.by_rules:
         return _("Of the cap in the file of roles {left:g} is left.").format(left=budget.left)
     return _("Of the cap {left:g} is left; nothing of it is kept for questions.").format(left=budget.left)
@@ -282,9 +271,7 @@ def _reserve() -> None:
     if not capped:
         return
     with st.expander(_("Reserve for questions")):
-        st.caption(
-            _("A part of the cap that answers alone may spend, and no more than it: neither takes the other's share.")
-        )
+        st.caption(_("A part of the cap that answers alone may spend, and no more than it."))
         name = st.selectbox(_("Dataset"), list(capped), key="reserve_of", help=_("Whose cap it is a part of."))
         cap = float(capped[name].max_epsilon or 0.0)
         value = st.number_input(

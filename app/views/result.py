@@ -10,9 +10,9 @@ import streamlit as st
 
 import synth
 from app.result import alternatives, comparison, export, more, papers, prior
-from app.run import recent, runs
+from app.run import runs
 from app.session import access, frame, tasks, words, workers
-from app.table import unit
+from app.table import facts
 from synth.app_api import jobs, looks
 from synth.languages import _, current, phrase
 
@@ -23,14 +23,14 @@ PATIENCE = 600.0  # seconds that the verdict may take
 def page() -> None:
     """What came out of the chosen run. What needs the bundle is drawn once that is packed."""
     frame.head("result", _("The synthetic table, what it is good for, and everything that may go with it."))
-    job = recent.chosen("result")
+    job = runs.chosen("result")
     if job is None:
         return
     place = runs.release(job)
     st.markdown(
         _("**This run:** {table}, {run}, {rows}").format(
-            table=frame.escape(recent.label(job.path)),
-            run=frame.escape(recent.named(job)),
+            table=frame.escape(runs.label(job.path)),
+            run=frame.escape(runs.named(job)),
             rows=frame.escape(runs.rows(job)),
         )
     )
@@ -57,7 +57,7 @@ def page() -> None:
             more.outlet(job, place)
             _pages(job, place)
         more.again(job)
-        recent.table()
+        runs.all_runs()
     ways: list[Any] = []
     frame.onward("result", beside=lambda: ways.append(st.container(horizontal=True)))
 
@@ -105,14 +105,14 @@ def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> N
             dataset=frame.escape(str(card["dataset"])),
             number=line["number"],
             hash=line["hash"][:12],
-            when=recent.when(job),
+            when=runs.when(job),
             free=free,
         )
     )
     if (most := card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
-        st.caption(unit.alone(most))
-    if whose := unit.rows_used(card):
-        st.caption(unit.joined(whose))
+        st.caption(facts.rows_apart(most))
+    if whose := facts.rows_used(card):
+        st.caption(facts.rows_together(whose))
 
 
 def _pages(job: jobs.Job, place: Path) -> None:
@@ -146,7 +146,7 @@ def _all_of_them(job: jobs.Job) -> None:
         help=_("A folder each, with table, card, report and model.{left}").format(left=left),
         kind="primary",
     )
-    st.caption(_("Released together: ") + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
+    st.caption(_("Released together: ") + frame.escape("; ".join(runs.named(one) for one in own)) + f".{left}")
 
 
 def _csv(place: Path) -> tuple[str, str]:

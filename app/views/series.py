@@ -49,19 +49,14 @@ def _plan() -> None:
     plan = app_api.series_plan(waves=int(many), epsilon=float(whole), delta=DELTA)
     st.markdown(
         _(
-            "**Each release: epsilon {each:.4g}, delta {delta}.** Whoever is in all {waves} has epsilon {whole:g}, "
-            "which is what the ledger adds up. Were all of them fixed now, exact composition would give {exact:.3g}."
-        ).format(
-            each=plan.each, delta=words.small(plan.each_delta), waves=plan.waves, whole=plan.epsilon, exact=plan.exact
-        )
+            "**Each release: epsilon {p.each:.4g}, delta {delta}.** Whoever is in all {p.waves} has epsilon "
+            "{p.epsilon:g}, which is what the ledger adds up. Were all fixed now, exact composition would give "
+            "{p.exact:.3g}."
+        ).format(p=plan, delta=words.small(plan.each_delta))
     )
-    w = wizard()
-    if ready(w)["privacy"] and st.button(
-        _("Use epsilon {each:.4g} for this run").format(each=plan.each),
-        key="use_wave",
-        icon=":material/check:",
-        help=_("It becomes the epsilon on the page Privacy and accuracy."),
-    ):
+    w, label = wizard(), _("Use epsilon {each:.4g} for this run").format(each=plan.each)
+    said = _("It becomes the epsilon on the page Privacy and accuracy.")
+    if ready(w)["privacy"] and st.button(label, key="use_wave", icon=":material/check:", help=said):
         w.epsilon = plan.each
         for name in ("epsilon_number", "epsilon_slider"):
             st.session_state.pop(name, None)
@@ -76,7 +71,7 @@ def _waves() -> list[Any]:
     for job in prior.own_releases(w):
         by_name.setdefault(str(job.request()["dataset"]), []).append(job)
     if not by_name:
-        st.info(_("There is no release yet. A run makes one."), icon=":material/info:")
+        st.info(_("There is no release yet. A run makes one."))
         return []
     names = sorted(by_name, key=lambda n: n != dataset(w))
     name = st.selectbox(_("Dataset"), names, key="series_of", help=_("The dataset whose releases are shown."))
@@ -116,12 +111,10 @@ def _take_all(w: Any, waves: list[Any]) -> None:
                 "The release above is prior knowledge of the run that is being prepared.",
                 "All {n} releases above are prior knowledge of the run that is being prepared.",
                 len(waves),
-            ).format(n=len(waves))
+            )
         )
     elif st.button(
-        ngettext("Take this release as prior knowledge", "Take {n} releases as prior knowledge", len(left)).format(
-            n=len(left)
-        ),
+        ngettext("Take this release as prior knowledge", "Take {n} releases as prior knowledge", len(left)),
         key="add_prior",
         icon=":material/library_add:",
         help=_("Of the run that is being prepared: every wave so far, which tells most. Nothing is spent."),
@@ -138,37 +131,23 @@ def _changes(waves: list[Any]) -> None:
         (_("From"), "wave_before", len(waves) - 2, _("The earlier release.")),
         (_("To"), "wave_after", len(waves) - 1, _("The later release.")),
     )
+    named, every = [prior.release_named(wave) for wave in waves], range(len(waves))
     before, after = (
-        waves[
-            box.selectbox(
-                label,
-                range(len(waves)),
-                index=at,
-                key=key,
-                format_func=lambda i: prior.release_named(waves[i]),
-                help=said,
-            )
-        ]
+        waves[box.selectbox(label, every, index=at, key=key, format_func=named.__getitem__, help=said)]
         for box, (label, key, at, said) in zip(st.columns(2), ends, strict=True)
     )
     if before.path == after.path:
-        st.info(_("Choose two different releases."), icon=":material/info:")
+        st.info(_("Choose two different releases."))
         return
     with frame.told():
         for job in (before, after):
             access.allow("watch", job.request().get("owner"))
         result = app_api.series_changes(prior.release_place(before), prior.release_place(after))
         sure = sum(row["sure"] for row in result)
-        st.markdown(
-            _(
-                "**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % of these are "
-                "expected to be false."
-            ).format(sure=sure, all=len(result))
-            if sure
-            else _("**Nothing changed** by more than noise and chance explain, in {all} shares.").format(
-                all=len(result)
-            )
-        )
+        said = _("**Nothing changed** by more than noise and chance explain, in {all} shares.")
+        if sure:
+            said = _("**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % are false.")
+        st.markdown(said.format(sure=sure, all=len(result)))
         if result:
             st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
             st.caption(

@@ -1,15 +1,15 @@
 """The table: which one it is, what is publicly known of it, and who confirms that."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 import synth
-from app.run import learning, prior, recent
+from app.run import learning, prior, runs
 from app.session import access, frame, state, words
 from app.session.state import Wizard, own, wizard
-from app.table import checklist, database, facts, intake, keys, lists, reading, statements, stored, unit
+from app.table import database, facts, intake, keys, lists, reading, statements, stored
 from synth import app_api
 from synth.languages import _, ngettext
 
@@ -17,25 +17,23 @@ from synth.languages import _, ngettext
 def page() -> None:
     """The choice of a table; then what is known of it, with what is to be decided on top, and the way on."""
     w = wizard()
-    frame.head(
-        "table",
-        _("What anyone may know about the table **without looking at its rows**. It must be right, and public.")
-        if w.table is not None
-        else _(
+    if w.table is None:
+        lead = _(
             "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with "
             "the same patterns, and a mathematical limit on what they can tell about any one person."
-        ),
-    )
-    if w.table is None:
-        recent.offer()
+        )
+        frame.head("table", lead)
+        runs.offer()
         _choices()
         frame.onward("table", blocked=_("Choose a table first."))
         return
+    lead = _("What anyone may know about the table **without looking at its rows**. It must be right, and public.")
+    frame.head("table", lead)
     _chosen(w)
     top = st.container()
     _described(w)
     with top:
-        checklist.section(w)  # as it stands after this run's edits
+        _checklist(w)  # as it stands after this run's edits
     frame.onward("table", blocked=_blocked(), beside=_vouch)
 
 
@@ -60,8 +58,7 @@ def _chosen(w: Wizard) -> None:
     left.markdown(_("**Chosen:** {label}{at}, {summary}").format(label=label, at=at, summary=summary))
     with right.container(horizontal=True, horizontal_alignment="right"):
         if st.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
-            w.table, w.label, w.plain, w.place, w.source = None, "", {}, None, None
-            st.rerun()
+            _let_go(w, "")
         kept = _("Stored in a private folder on this computer until you remove it.")
         if (
             w.uploaded
@@ -71,11 +68,14 @@ def _chosen(w: Wizard) -> None:
             )
         ):
             stored.remove(w.place)
-            w.table, w.label, w.plain, w.place = None, "", {}, None
-            w.notice = _("The stored copy is removed.")
-            st.rerun()
+            _let_go(w, _("The stored copy is removed."))
     if not state.several(w):
         reading.section()
+
+
+def _let_go(w: Wizard, notice: str) -> None:
+    w.table, w.label, w.plain, w.place, w.source, w.notice = None, "", {}, None, None, notice
+    st.rerun()
 
 
 def _sample() -> None:
@@ -88,12 +88,7 @@ def _sample() -> None:
     )
     if not frame.SAMPLE.exists():
         st.info(_("The sample table is not installed here. Upload a table below."))
-    elif st.button(
-        _("Use the sample table"),
-        key="use_sample",
-        icon=":material/table_chart:",
-        type="primary",
-    ):
+    elif st.button(_("Use the sample table"), key="use_sample", icon=":material/table_chart:", type="primary"):
         intake.sample()
         st.rerun()
 
@@ -102,11 +97,8 @@ def _upload() -> None:
     """A file, or several, that are taken as soon as they are here."""
     w = wizard()
     st.markdown(_("**Or upload your own table**"))
-    with st.popover(
-        _("Description or code books"),
-        icon=":material/menu_book:",
-        help=_("What you have in writing already: give it before the table."),
-    ):
+    said = _("What you have in writing already: give it before the table.")
+    with st.popover(_("Description or code books"), icon=":material/menu_book:", help=said):
         given, books = _description(f"up_{w.uploads}")
     tables = st.file_uploader(
         _("Table (CSV, Excel, Parquet, SPSS, Stata or SAS), or several that belong together"),
@@ -114,9 +106,8 @@ def _upload() -> None:
         key=f"table_{w.uploads}",
         accept_multiple_files=True,
         help=_(
-            "One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 "
-            "text, also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as "
-            "patients and their stays, are tables that refer to each other by keys. Larger files: see below."
+            "One row for each person or event, a first line of column names; of an Excel workbook the first sheet. "
+            "Several files at once, such as patients and their stays, refer to each other by keys. Larger ones: below."
         ),
     )
     st.caption(_("The file stays on the computer that runs this application, which sends nothing anywhere."))
@@ -130,64 +121,41 @@ def _description(key: str) -> tuple[Any, list[Any]]:
         _("Description (optional, JSON)"),
         type=["json"],
         key=f"schema_{key}",
-        help=_(
-            "A description saved earlier on the page The table, or SDV metadata. Without one, a draft is made "
-            "from the table and you confirm it in the next step."
-        ),
+        help=_("Saved earlier on the page The table, or SDV metadata. Without one, you confirm a draft next."),
     )
     books = st.file_uploader(
         _("Code books (optional, CSV)"),
         type=["csv"],
         accept_multiple_files=True,
         key=f"books_{key}",
-        help=_(
-            "One file for each column, named after it (sex.csv), with the header value,label. Whoever hands "
-            "it over vouches for the values."
-        ),
+        help=_("A file for each column, named after it (sex.csv), with the header value,label. You vouch for it."),
     )
     return given, list(books)
 
 
 def _server() -> None:
     """Files that already lie on the server: any size, nothing is copied."""
-    files, alone = stored.mounted(), access.me().alone
-    if not files and not alone:
+    files = stored.mounted()
+    if not files and not access.me().alone:
         return
     with st.expander(_("Or a file or folder that is already on this computer (any size, nothing is copied)")):
-        path = None
-        if files:
-            path = st.selectbox(
-                _("File"),
-                files,
-                index=None,
-                key="server_file",
-                format_func=lambda p: _shown(p, files),
-                placeholder=_("Choose a table"),
-                help=_(
-                    "Tables in the folders that this installation offers; a folder of Parquet files is one "
-                    "table, a folder of other files several that belong together."
-                ),
+        st.caption(
+            _("A folder of Parquet files is one table, a folder of other files several that belong together.")
+            if files
+            else _(
+                "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
+                "you start the application, or type the path of a file."
             )
-        else:
-            st.caption(
-                _(
-                    "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
-                    "you start the application, or type the path of a file."
-                )
-            )
-        typed = (
-            st.text_input(
-                _("Path"),
-                key="server_path",
-                placeholder=_("/data/people.parquet"),
-                help=_(
-                    "The full path of a file, or of a folder of tables, on the computer that runs this application."
-                ),
-            )
-            if alone
-            else ""
         )
-        chosen = typed.strip() or path
+        chosen = frame.offered_or_typed(
+            files,
+            _("File"),
+            _("Path"),
+            "server_file",
+            show=lambda p: _shown(p, files),
+            example=_("/data/people.parquet"),
+            about=_("The full path of a file, or of a folder of tables, on the computer that runs this application."),
+        )
         given, books = _description("server")
         if st.button(_("Use this file"), key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
             _go(lambda: intake.from_server(chosen, given, books), _("Looking at the columns"))
@@ -210,7 +178,7 @@ def _described(w: Wizard) -> None:
     many = state.several(w)
     _names(w)
     if many:
-        tied = checklist.tied(w)
+        tied = _tied(w)
         if not tied:
             st.subheader(_("How the tables belong together"), anchor="joined")
         keys.join_section()
@@ -237,7 +205,7 @@ def _described(w: Wizard) -> None:
             _problems()
             if not state.answered(w):
                 st.subheader(_("Rows of one person"), anchor="person")
-            unit.section()
+            facts.person_section()
             if facts.codes_asked(w):
                 st.subheader(_("Numbers, or codes?"), anchor="codes")
                 facts.codes_section()
@@ -286,8 +254,8 @@ def _names(w: Wizard) -> None:
         key="dataset",
         max_chars=200,
         help=_(
-            "The privacy budget is kept under this name. Tables about the same people (other years, versions, "
-            "parts) must share one name: what is learnt from each adds up."
+            "The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
+            "must share one: what is learnt adds up."
         ),
     )
     w.plain["dataset"] = typed.strip() or None
@@ -309,22 +277,14 @@ def _names(w: Wizard) -> None:
 
 def _columns_with_a_part(w: Wizard) -> dict[str, tuple[str, list[str], str]]:
     """What one column may be: the one to predict, and the number of people that a row stands for."""
-    columns = {n: c["type"] for n, c in w.plain["columns"].items() if n not in w.left_out}
-    numbers = [n for n, kind in columns.items() if kind in ("integer", "float") and n != w.plain.get("target")]
-    target = (
-        _("Column to predict (optional)"),
-        [n for n, kind in columns.items() if kind not in facts.UNREAD],
-        _("If the table will be used to predict one column, more care is given to how others relate to it."),
-    )
-    weight = (
-        _("Weight of a row (optional)"),
-        numbers,
-        _(
-            "In a survey, the number of people that a row represents. Its smallest and largest value must be "
-            "known, not learnt. Comparisons then show how close weighted rows come."
-        ),
-    )
-    return {"target": target} | ({"weight": weight} if numbers or w.plain.get("weight") is not None else {})
+    columns = {n: c for n, c in w.plain["columns"].items() if n not in w.left_out}
+    numbers = [n for n, c in columns.items() if c["type"] in ("integer", "float") and n != w.plain.get("target")]
+    said = _("If the table will be used to predict one column, more care is given to how others relate to it.")
+    asked = {"target": (_("Column to predict (optional)"), facts.readable(columns), said)}
+    if numbers or w.plain.get("weight") is not None:
+        said = _("How many people a row stands for in a survey, within known bounds. Comparisons weight rows as well.")
+        asked["weight"] = (_("Weight of a row (optional)"), numbers, said)
+    return asked
 
 
 def _vouchers() -> None:
@@ -333,15 +293,74 @@ def _vouchers() -> None:
     if "unconfirmed" in reported:
         return
     parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
-    price = wizard().plain.get("learnt")
-    cost = (
-        _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(
-            epsilon=price["epsilon"], ledger_entry=price["ledger_entry"]
+    said = _("Columns: {parts}.").format(parts=", ".join(parts))
+    if price := wizard().plain.get("learnt"):
+        said += _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(**price)
+    st.caption(said)
+
+
+class Point(NamedTuple):
+    """One thing to decide: where on the page, in words, whether it is done, and what to do first where it is not."""
+
+    place: str
+    title: str
+    done: bool
+    first: str
+
+
+def _points(w: Wizard) -> list[Point]:
+    """What is decided on this page, in its order; all of it is done before there is a way on."""
+    lists, left = state.apart(w), [t for t in state.tables(w) if _waiting(w, t)]
+    listed = _("First learn, group, leave out or vouch for {names}.").format(names=frame.escape(", ".join(lists)))
+    person = _("First say whether a person can appear in more than one row.")
+    codes = _("First say which columns hold numbers, and which codes.")
+    result = [Point("name", _("name of the dataset"), bool(state.dataset(w)), _("First give the dataset a name."))]
+    if many := state.several(w):
+        held = not keys.waiting(w)
+        result += [
+            Point("joined", _("which rows belong to which"), _tied(w), _("First say which table each belongs to.")),
+            Point("keys", _("keys and their bounds"), held, _("First confirm the keys and their bounds.")),
+        ]
+    else:
+        result += [
+            Point("read", _("how the file is read"), state.is_read(w), _("First confirm how the file is read.")),
+            Point("person", _("rows of one person"), state.answered(w), person),
+            Point("codes", _("numbers or codes"), not facts.codes_asked(w), codes),
+        ]
+    vouched = not left and (state.is_read(w) or not many)
+    return [
+        *result,
+        Point("lists", _("lists that may tell of persons"), not lists, listed),
+        Point("vouched", _("who vouches"), vouched, _("First confirm the columns that are waiting.")),
+    ]
+
+
+def _tied(w: Wizard) -> bool:
+    """Whether keys hold several tables together, each below one other but for the first."""
+    return len(keys.orphans(w)) == 1 and not keys.undecided(w)
+
+
+def _waiting(w: Wizard, table: str) -> list[str]:
+    """The columns of a table that wait and may be confirmed together with others."""
+    alone = set(state.apart(w))
+    columns = state.tables(w, state.effective(w))[table]["columns"]
+    return [n for n, c in columns.items() if c.get("source") == "unconfirmed" and state.start(table) + n not in alone]
+
+
+def _checklist(w: Wizard) -> None:
+    """The list on top of the page."""
+    every = _points(w)
+    left = [p for p in every if not p.done]
+    if not left:
+        st.markdown(_(":green[:material/check_circle:] **All {number} points are decided.**").format(number=len(every)))
+        return
+    st.markdown(
+        _(":orange[:material/checklist:] **{number} of {number2} decided.** Open: {jumps}.").format(
+            number=len(every) - len(left),
+            number2=len(every),
+            jumps=", ".join(f"[{p.title}](#{p.place})" for p in left),
         )
-        if price
-        else ""
     )
-    st.caption(_("Columns: {parts}.{cost}").format(parts=", ".join(parts), cost=cost))
 
 
 def _problems() -> None:
@@ -353,10 +372,8 @@ def _problems() -> None:
 def _vouch() -> None:
     """The button by which all that waits, in all tables, is confirmed at once on somebody's word."""
     w = wizard()
-    tables = list(w.plain["tables"]) if state.several(w) else [""]
-    waiting = {t: names for t in tables if (names := checklist.waiting(w, t))}
-    unread = not state.is_read(w)
-    if not (waiting or unread or (state.several(w) and (keys.waiting(w) or state.apart(w)))):
+    waiting = {t: names for t in state.tables(w) if (names := _waiting(w, t))}
+    if not (waiting or not state.is_read(w) or (state.several(w) and (keys.waiting(w) or state.apart(w)))):
         return
     named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
     with st.popover(_("What it means"), icon=":material/help:", type="tertiary"):
@@ -375,7 +392,7 @@ def _vouch() -> None:
 
 def _besides(w: Wizard) -> list[str]:
     """The answers that are taken along with the columns' facts."""
-    person, coded = unit.proposed(w), not state.several(w) and bool(facts.codes_asked(w))
+    person, coded = facts.proposed(w), not state.several(w) and bool(facts.codes_asked(w))
     return [_("The answer on rows of one person is taken as it stands.")] * person + [
         _("The choice of numbers and codes is taken as it stands.")
     ] * coded
@@ -383,20 +400,20 @@ def _besides(w: Wizard) -> list[str]:
 
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
-    if not state.several(w):
-        unit.take(w)
-        plain = facts.confirm(facts.codes_taken(w), waiting.get("", []))
-        read = plain.get("dialect")
-        return {**plain, "dialect": {**read, "source": "declared"}} if read else plain
-    tables, shown = {}, w.at
-    for table, plain in w.plain["tables"].items():
+    many, tables, shown = state.several(w), {}, w.at
+    if not many:
+        facts.take_person(w)
+    for table, plain in state.tables(w).items():
         w.at = table
+        plain = plain if many else facts.codes_taken(w)
         for name in lists.to_omit(w):
             plain = facts.left_out(plain, name)
         if plain.get("dialect"):
             plain = {**plain, "dialect": {**plain["dialect"], "source": "declared"}}
         tables[table] = facts.confirm(plain, waiting.get(table, []))
     w.at = shown
+    if not many:
+        return tables[""]
     unsaid = [{**k, "source": "declared"} if k.get("source") == "unconfirmed" else k for k in w.plain.get("keys", ())]
     return {**w.plain, "tables": tables, "keys": unsaid}
 
@@ -418,9 +435,8 @@ def _one() -> None:
         st.caption(_("It is confirmed above, alone and with a reason."))
     elif column.get("source") == "unconfirmed":
         if st.button(_("I vouch for this column"), key="confirm_one"):
-            intake.replace_own(
-                facts.confirm(own(w), [name]), _("{name} is confirmed on your word.").format(name=frame.escape(name))
-            )
+            said = _("{name} is confirmed on your word.").format(name=frame.escape(name))
+            intake.replace_own(facts.confirm(own(w), [name]), said)
     else:
         st.caption(_("Who vouches: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
 
@@ -434,8 +450,8 @@ def _form(name: str, column: dict) -> None:
         max_chars=100,
         placeholder="P[0-9]{6}",
         help=_(
-            "Letters, digits and classes: P[0-9]{{6}} gives P000001, P000002 ... State it from a code book or what is "
-            "generally known: it is published, and never read from the rows. Empty: 1, 2, 3 ..."
+            "P[0-9]{{6}} gives P000001, P000002 ... State it from a code book: it is published, and never read off the "
+            "rows. Empty: 1, 2, 3 ..."
         ).format(),
     )
     if text.strip() != (column.get("pattern") or ""):
@@ -451,11 +467,8 @@ def _form(name: str, column: dict) -> None:
 def _lines(name: str, column: dict) -> None:
     values = list(column.get("categories") or ())
     if len(values) > facts.SHOWN_VALUES or any("\n" in v for v in values):
-        st.caption(
-            _("{number} values: too many to edit here. Save the description, edit the file and upload it.").format(
-                number=len(values)
-            )
-        )
+        said = _("{number} values: too many to edit here. Save the description, edit the file and upload it.")
+        st.caption(said.format(number=len(values)))
         return
     text = st.text_area(
         _("Possible values, one a line"),
@@ -471,9 +484,15 @@ def _lines(name: str, column: dict) -> None:
 
 
 def _blocked() -> str:
+    """The next thing to do before there is a way on: of a description that breaks a rule, correct it."""
     w = wizard()
-    if open_points := checklist.blocked(w):
-        return open_points
+    left = [p for p in _points(w) if not p.done]
+    if joined := next((p.first for p in left if p.place == "joined"), ""):
+        return joined
+    if state.facts_of(w)[0] is None:
+        return _("First correct what the red box says.")
+    if left:
+        return left[0].first
     try:
         synth.Ledger().summary(state.dataset(w))
     except synth.SynthError as error:

@@ -20,6 +20,7 @@ from synth.jobs.job import (
     home,
     identity,
     listing,
+    those,
 )
 from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.reporter import Reporter, uninterrupted

@@ -19,7 +19,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -294,6 +295,14 @@ def listing(folder: Path | None = None) -> list[Job]:
         except OSError:  # removed since
             continue
     return [Job(path) for *_, path in sorted(found, reverse=True)]
+
+
+def those(holds: Callable[[Job], Any]) -> Iterator[Job]:
+    """The jobs of which this holds, newest first; one that cannot be read is left out."""
+    for job in listing():
+        with suppress(SynthError):
+            if holds(job):
+                yield job
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:

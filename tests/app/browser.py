@@ -38,9 +38,12 @@ SERIOUS = """async () => (await axe.run(document, {resultTypes: ['violations']})
     .filter(v => ['serious', 'critical'].includes(v.impact))
     .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target} ${n.html.slice(0, 200)}`))"""
 COUNT = """
-window.deeds = {click: 0, keydown: 0};
-for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind] += e.isTrusted }, true);
-"""
+window.deeds = {click: 0, keydown: 0, change: 0};
+const FIELD = 'textarea, input:is([type=text], [type=number], :not([type])):not([role=combobox])';
+for (const kind of Object.keys(deeds)) addEventListener(kind, e => {
+    deeds[kind] += e.isTrusted && (kind !== 'change' || e.target.matches(FIELD));
+}, true);
+"""  # what a person does: clicks, keys, fields whose text is another when they are left
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import asking, comparison, export, more, papers, releasing, whole
+from app.result import asking, comparison, export, more, papers, releasing
 from app.run import caps, forecast, prior, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
@@ -71,7 +71,7 @@ def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jo
     (job.path / "result.json").write_text(
         json.dumps({"paths": {"synthetic": str(folder / "synthetic.csv")}, "num_rows": 2})
     )
-    (job.path / whole.PAGE).write_text("exact shares of real rows")
+    (job.path / comparison.PAGE).write_text("exact shares of real rows")
     if asked:
         (job.path / releasing.ASKED).write_text(json.dumps({"by": asked}))
     return job
@@ -130,7 +130,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "spend": lambda: runs.start(w),
         "watch": lambda: access.job("watch", path),
         "cancel": lambda: runs.cancel(job),
-        "compare": lambda: each(partial(comparison.make, job, place), partial(whole.start, job, place)),
+        "compare": lambda: each(partial(comparison.make, [job]), partial(comparison.start_report, job, place)),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
         "state_choice": lambda: releasing.state_choice(job, "before"),
@@ -237,14 +237,16 @@ def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
     signed(ann)
     with pytest.raises(synth.UsageError, match="may not"):
         releasing.release_all(mine[0])
-    releasing.ask_all(mine[0])
+    for one in releasing.mine(mine[0]):
+        releasing.ask(one)
     assert [releasing.asked(j) for j in (*mine, hers)] == [ann, ann, None], "another steward's run is not asked for"
     signed(bob)
     with pytest.raises(synth.UsageError, match="somebody else asked"):
         releasing.release_all(mine[0])
     assert not any(looks.released(j) for j in (*mine, hers)), "all of them or none"
     signed(eve)
-    releasing.ask_all(hers)
+    for one in releasing.mine(hers):
+        releasing.ask(one)
     signed(bob)
     releasing.release_all(mine[0], seen=releasing.to_sign(mine[0]))
     assert {looks.released(j)["approved_by"] for j in (*mine, hers)} == {bob}
@@ -334,10 +336,10 @@ from synth import jobs; from synth.jobs import roles
 export.may_leave(jobs.Job({str(run.path)!r}))
 """
     at = type(at).from_string(code, default_timeout=60).run()
-    assert {"ask_release_all"} <= {b.key for b in at.button}
+    assert {"ask_release"} <= {b.key for b in at.button}
     assert "release_all" not in {b.key for b in at.button}
     assert "Compared too: 1 run of other stewards" in said(at)
-    at.button(key="ask_release_all").click().run()
+    at.button(key="ask_release").click().run()
     assert [releasing.asked(j) for j in (*jobs_of_ann, hers)] == [ann, ann, None]
     assert not any(looks.released(j) for j in (*jobs_of_ann, hers))
     assert database.offered() == []

@@ -64,7 +64,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
 
 def test_a_password_in_an_address_is_refused_and_kept_nowhere(start, home):
     at = start()
-    at.text_input(key="source_address").set_value("postgres://ann:hush@db.example/census").run()
+    at.text_input(key="source_typed").set_value("postgres://ann:hush@db.example/census").run()
     assert "password" in at.error[0].value
     assert "hush" not in said(at)
     assert not any("hush" in f.read_text(errors="replace") for f in home.rglob("*") if f.is_file())
@@ -79,7 +79,7 @@ def test_in_a_shared_installation_a_database_is_open_to_those_named(start, home,
         monkeypatch.setattr(access, "signed_in", lambda person=person: person)
         at = start()
         assert ("list_tables" in keys(at)) == seen
-        assert "source_address" not in [t.key for t in at.text_input], "nobody types addresses in a shared installation"
+        assert "source_typed" not in [t.key for t in at.text_input], "nobody types addresses in a shared installation"
 
 
 def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
@@ -124,7 +124,7 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     at.button(key="onward").click().run()
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == 300
-    at.radio(key="joined_method").set_value("independent").run()
+    at.selectbox(key="method").set_value("independent").run()
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)

@@ -113,7 +113,7 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
 
 def test_a_path_that_is_not_there_is_refused(start):
     at = start()
-    at.text_input(key="server_path").set_value("/nowhere/people.csv").run()
+    at.text_input(key="server_file_typed").set_value("/nowhere/people.csv").run()
     at.button(key="use_file").click().run()
     assert "no such file" in said(at)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import alternatives, comparison, export, more, whole
+from app.result import alternatives, comparison, export, more
 from app.run import runs
 from app.session import words
 from app.session.state import view
@@ -141,10 +141,10 @@ def test_the_full_report_is_made_in_the_background_against_held_out_rows_and_can
     at.button(key="make_report").click().run()
     assert _report().wait(120).state == "done"
     assert not list(_report().path.glob("held-out-*"))
-    assert "240 held-out rows" in (jobs.Job(at.session_state["wizard"].job).path / whole.PAGE).read_text()
+    assert "240 held-out rows" in (jobs.Job(at.session_state["wizard"].job).path / comparison.PAGE).read_text()
     assert "Download the full report (steward only)" in downloads(at.run())
     job = jobs.Job(at.session_state["wizard"].job)
-    assert "for the steward only" in (job.path / whole.PAGE).read_text().lower()
+    assert "for the steward only" in (job.path / comparison.PAGE).read_text().lower()
     assert looks.looked(job)
     assert synth.Ledger().summary("club")[0].epsilon == 1.0, "it spends nothing"
 
