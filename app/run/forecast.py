@@ -144,7 +144,7 @@ def reach(w: Wizard) -> Callable[[], None]:
                     words.share(reported.likely),
                     border=True,
                     width=250,
-                    delta=phrase(reported.in_words),
+                    delta=words.between(reported.low, reported.high),
                     delta_color="off",
                     delta_arrow="off",
                     help=_(

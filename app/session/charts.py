@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from app.session import words
 from synth.languages import _, phrase
 
 REAL, SYNTHETIC = "real", "synthetic"
@@ -290,7 +291,7 @@ def reach(result: list[Any], here: Any) -> Any:
     dots = mine.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=height, color=colour, tooltip=tips)
     rule = mine.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)
     message = "; ".join(
-        f"{label} {100 * r.likely:.2g} % ({phrase(r.in_words)})"
+        f"{label} {words.share(r.likely)} ({words.between(r.low, r.high)})"
         for key, label in kinds.items()
         for r in [getattr(here, key)]
     )
@@ -367,8 +368,8 @@ def changes(rows: list[dict[str, Any]]) -> Any:
     )
     colour = alt.Color("sure:N", scale=alt.Scale(domain=[sure, unsure], range=[ORANGE, GREY]), legend=_legend())
     y = alt.Y("what:N", title=None, sort=list(table["what"]), axis=alt.Axis(labelLimit=220))
-    words = {"change:Q": _("change"), "low:Q": _("at least"), "high:Q": _("at most")}
-    tips = [*_tips({"what:N": _("share")} | words, format="+.1%")]
+    spans_told = {"change:Q": _("change"), "low:Q": _("at least"), "high:Q": _("at most")}
+    tips = [*_tips({"what:N": _("share")} | spans_told, format="+.1%")]
     tips += _tips({"before:Q": _("before"), "after:Q": _("after")}, format=".1%")
     x = alt.X("low:Q", title=_("change of the share"), axis=alt.Axis(format="+~%", tickCount=6))
     base = alt.Chart(table)

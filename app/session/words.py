@@ -259,6 +259,15 @@ def share(part: float) -> str:
     return numerals(f"{float(f'{100 * part:.2g}'):g} %")
 
 
+def between(low: float, high: float) -> str:
+    """Shares from one to another.
+
+    >>> between(0.011, 0.0312)
+    '1.1 % to 3.1 %'
+    """
+    return _("{least} to {most}").format(least=share(low), most=share(high))
+
+
 def count(number: float) -> str:
     """A scale of noise for a narrow place.
 

@@ -408,7 +408,7 @@ def _figures(plan: Any, *, noise_alone: bool) -> None:
     with st.container(horizontal=True):
         for label, value, explained, shown in cards:
             if shown:
-                st.metric(label, value, border=True, width=175, help=explained)
+                st.metric(label, value, border=True, width=175, height="stretch", help=explained)
 
 
 def _spend(w: Wizard) -> None:
