@@ -14,7 +14,7 @@ from app.run import runs
 from app.run.forecast import methods
 from app.run.options import ask
 from app.run.runs import follow
-from app.session import frame, tasks, words, workers
+from app.session import frame, words, workers
 from app.session.access import mine
 from app.session.state import wizard
 from synth.app_api import jobs, looks
@@ -218,7 +218,7 @@ def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
     page = job.path / "publishable.html"
     reported: Path = page.with_suffix(".json")
     if not reported.exists() or part not in json.loads(reported.read_text(encoding="utf-8")):
-        workers.ask(tasks.publishable, str(runs.release(job)), str(page), seconds=PATIENCE)
+        workers.ask("report", str(runs.release(job)), str(page), seconds=PATIENCE)
     return dict(json.loads(reported.read_text(encoding="utf-8")))
 
 

@@ -14,7 +14,7 @@ import streamlit as st
 import synth
 from app.result import papers, releasing
 from app.run import runs
-from app.session import access, frame, tasks, words, workers
+from app.session import access, frame, words, workers
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, as_now, current, ngettext, numerals, phrase
@@ -59,7 +59,7 @@ def standing_begun(release: Path) -> Future[dict[str, int]]:
     """How many such values there are, by column, counted beside the page. It depends on the release alone."""
     card = release / "card.json"  # which names the tables' bytes
     key = ("standing", str(card), card.stat().st_mtime_ns)
-    return workers.once(key, lambda: workers.ask(tasks.standing, str(release), seconds=PATIENCE))
+    return workers.once(key, lambda: workers.ask("app_api.standing", str(release), seconds=PATIENCE))
 
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
@@ -152,7 +152,7 @@ def _pack(job: jobs.Job, place: Path, *, as_pdf: bool = False) -> Path:
         if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
             facts, unfinished = papers.answers(job), papers.read(job)[1]
             asked: dict[str, Any] = {"facts": facts, "unfinished": unfinished, "as_pdf": as_pdf, "language": language}
-            workers.ask(tasks.bundle, str(place), str(out), seconds=PATIENCE, **_said(job, how), **asked)
+            workers.ask("bundle", str(place), str(out), seconds=PATIENCE, **_said(job, how), **asked)
         return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.session import charts, frame, tasks, workers
+from app.session import charts, frame, workers
 from synth.app_api import jobs
 from synth.languages import _
 
@@ -30,7 +30,7 @@ def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
         ).format(names=frame.escape(names))
     )
     key = ("evidence", str(job.path), str((place / "card.json").stat().st_mtime_ns))
-    wanted = workers.once(key, lambda: workers.ask(tasks.evidence, str(place), seconds=PATIENCE))
+    wanted = workers.once(key, lambda: workers.ask("app_api.prior_evidence", str(place), seconds=PATIENCE))
     workers.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
 
 

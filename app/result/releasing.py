@@ -237,7 +237,7 @@ def _settle(job: jobs.Job, status: jobs.Status) -> None:
     folder, who = job.path.parent, access.allow("decide", job.request().get("owner"))
     candidates = [access.job("decide", folder / name) for name in job.request()["decides"]]
     places = [str(runs.release(c)) for c in candidates]
-    gaps = workers.ask(tasks.decided, str(runs.counted(job)), places, seconds=PATIENCE)
+    gaps = workers.ask("app_api.choice_distances", str(runs.counted(job)), places, seconds=PATIENCE)
     winner = candidates[gaps.index(min(gaps))]
     line = runs.charged_line(job) if job.run else None
     looks.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name, line=line.number if line else 0)

@@ -25,7 +25,7 @@ Plans = Future[list[Any] | None]
 @cache
 def methods(*, tree: bool = False) -> list[dict[str, Any]]:
     """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself; ``tree``: as there."""
-    return list(workers.ask(tasks.methods, seconds=120.0, tree=tree))
+    return list(workers.ask("methods", seconds=120.0, tree=tree))
 
 
 def begun(w: Wizard, *, method: str | None = None, curve: bool = False) -> Plans:

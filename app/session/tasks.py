@@ -76,11 +76,6 @@ def fetched(source: str | None, table: str, out: str, schema: str) -> None:
         app_api.databases.fetch(source, there, str(place), columns=list(one.columns))
 
 
-def tables_of(source: str) -> list[str]:
-    """The tables of a database."""
-    return list(app_api.databases.tables(source))
-
-
 def charged_before(table: str | None, text: str, person: str, **asked: Any) -> list[str]:
     """The datasets to which rows like these were charged, as far as this person may know."""
     facts = app_api.parse_schema(json.loads(text))
@@ -104,11 +99,6 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
         if not result or time.monotonic() - began < within:
             result.append(synth.plan(schema, epsilon=epsilon, **asked))
     return result
-
-
-def methods(*, tree: bool = False) -> Any:
-    """``synth.methods``."""
-    return synth.methods(tree=tree)
 
 
 def vectors(text: str, relation: str) -> tuple[int, float, float, list[tuple[str, str, int, float, str]]]:
@@ -159,21 +149,6 @@ def compared_alone(real: str, release: str, name: str) -> Any:
     return app_api.appraise(app_api.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
 
 
-def verdict(release: str) -> Any:
-    """What a release is good for, from itself alone."""
-    return app_api.released_verdict(release)
-
-
-def evidence(release: str) -> Any:
-    """Where prior knowledge was right, and where the rows corrected it."""
-    return app_api.prior_evidence(release)
-
-
-def standing(release: str) -> dict[str, int]:
-    """Values that stand in a result word for word, by column."""
-    return app_api.standing(release)
-
-
 def sampled(
     model: str, out: str | None, *, dialect: str = "plain", source: str | None = None, **asked: Any
 ) -> tuple[Any, float]:
@@ -181,11 +156,6 @@ def sampled(
     the probability of the condition."""
     place = None if source is None else app_api.databases.address(source)
     return app_api.sample_to(model, out, dialect=dialect, source=place, **asked)[:2]
-
-
-def bundle(release: str, out: str, **asked: Any) -> None:
-    """One zip of a release. Errors: InputError, UsageError."""
-    synth.bundle(release, out, **asked)
 
 
 def papers(release: str, answers: Plain, *, language: str) -> list[Plain]:
@@ -198,11 +168,6 @@ def papers(release: str, answers: Plain, *, language: str) -> list[Plain]:
         facts |= {"approved": None} if "approver" in facts else {}  # the day beside the name
         result.append({"file": p.file, "title": p.title, "asks": list(facts), "waiting": sorted({*p.waiting})})
     return result
-
-
-def publishable(release: str, out: str) -> None:
-    """The publishable report of a release, with its figures beside it."""
-    synth.report(release, out)
 
 
 def composition(name: str) -> dict[str, float]:
@@ -224,8 +189,3 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     names = app_api.choice_columns(releases)
     schema = synth.Schema.load(Path(releases[0]) / "schema.json")
     return names, app_api.choice_questions(schema, [n for n in columns or names[:3] if n in names])
-
-
-def decided(counts: str, releases: list[str]) -> list[float]:
-    """How far each release is from the noisy counts that decide."""
-    return app_api.choice_distances(counts, releases)

@@ -17,6 +17,7 @@ from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,6 +42,9 @@ RETAINED = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
 LOOK = 0.2  # seconds between looks at what is worked out: a click is heard at each
 Key = tuple[Any, ...]
+Task = (
+    Callable[..., Any] | str
+)  # a function of ``tasks``, or the name below ``synth`` of one that is loaded there alone
 
 _copies = multiprocessing.get_context("forkserver")
 _copies.set_forkserver_preload(list(LOADED))
@@ -67,11 +71,9 @@ def warm() -> None:
                 os.environ.pop(name, None)
 
 
-def ask(
-    task: Callable[..., Any], *arguments: Any, seconds: float, kind: bool = False, late: str = "", **named: Any
-) -> Any:
-    """The answer of a task, a function of ``tasks``. ``kind``: it steps back behind pages; ``late``: what is said of
-    one that takes longer than ``seconds``.
+def ask(task: Task, *arguments: Any, seconds: float, kind: bool = False, late: str = "", **named: Any) -> Any:
+    """The answer of a task. ``kind``: it steps back behind pages; ``late``: what is said of one that takes longer than
+    ``seconds``.
 
     Errors: InputError with these words, or TooLongError without; SynthError as the task raised it; RuntimeError for any
     other fault.
@@ -101,9 +103,7 @@ def _settings() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
 
 
-def _work(
-    to: Connection, settings: dict[str, str], kind: bool, task: Callable[..., Any], arguments: Key, named: Any
-) -> None:
+def _work(to: Connection, settings: dict[str, str], kind: bool, task: Task, arguments: Key, named: Any) -> None:
     """The process's side: what is printed is lost, since it might quote a cell."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
@@ -113,7 +113,8 @@ def _work(
         del os.environ[name]
     os.environ.update(settings)
     try:
-        to.send((True, task(*arguments, **named)))
+        deed = attrgetter(task)(synth) if isinstance(task, str) else task
+        to.send((True, deed(*arguments, **named)))
     except synth.SynthError as error:
         to.send((False, error))
     except Exception as error:

@@ -45,7 +45,7 @@ def section(description: Any) -> None:
             with frame.told(_("Asking the database")):
                 stored.allow_database("list_database", source)
                 late = _("the database does not answer; check its address and that it can be reached")
-                found = workers.ask(tasks.tables_of, source, seconds=LISTING, late=late)
+                found = workers.ask("app_api.databases.tables", source, seconds=LISTING, late=late)
                 st.session_state["source_tables"] = (source, found)
         listed = st.session_state.get("source_tables", ("", []))
         if source and listed[0] == source:

@@ -11,7 +11,7 @@ import streamlit as st
 import synth
 from app.result import alternatives, comparison, export, more, papers, prior
 from app.run import runs
-from app.session import access, frame, tasks, words, workers
+from app.session import access, frame, words, workers
 from app.table import facts
 from synth.app_api import jobs, looks
 from synth.languages import _, current, phrase
@@ -41,7 +41,7 @@ def page() -> None:
         more.first_rows(place)
     verdict, claims = right.container(), st.empty()
     key = ("verdict", str(place / "card.json"), (place / "card.json").stat().st_mtime_ns, current())
-    said = workers.once(key, lambda: workers.ask(tasks.verdict, str(place), seconds=PATIENCE))
+    said = workers.once(key, lambda: workers.ask("app_api.released_verdict", str(place), seconds=PATIENCE))
     wanted: list[Future[Any]] = [*export.begun(job), export.standing_begun(place), papers.begun(job, place), said]
     if not workers.over(wanted, patience=0.0):
         with claims.container():
