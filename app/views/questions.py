@@ -36,6 +36,7 @@ UNDER_WAY = ("waits", "held", "queued", "running")
 LOOK = 2.0  # seconds between looks at questions that are under way
 FEW = 3  # terms of which each has a column
 THOUSAND = 1000  # from which on a figure is shown whole
+LEAST = 1e-4  # below which it is the arithmetic's own
 
 
 def page() -> None:
@@ -47,14 +48,17 @@ def page() -> None:
             "answered under noise, and charged, where its steward agrees."
         ),
     )
-    if access.me().may("ask_question"):
-        _ask()
     result = asking.seen()
     waiting = [a for a in result if asking.decides(a) and a.state() in ("waits", *jobs.asked.AGAIN)]
     if waiting:
         st.subheader(_("For you to decide"), anchor=False)
         for a in waiting[:MOST_SHOWN]:
             _decision(a)
+    if access.me().may("ask_question") and waiting:
+        frame.fold(_("Ask"), "ask", _ask)  # what waits comes first, and on one page
+    elif access.me().may("ask_question"):
+        st.subheader(_("Ask"), anchor=False)
+        _ask()
     _reserve()
     st.subheader(_("Questions and answers"), anchor=False)
     if not result:
@@ -76,7 +80,6 @@ def _watch(states: dict[str, str]) -> None:
 
 def _ask() -> None:
     """A new question: about which release, what, at which price, why."""
-    st.subheader(_("Ask"), anchor=False)
     held = asking.releases()
     if not held:
         st.info(_("There is no release to ask about yet. A steward makes a table, and a reviewer releases it."))
@@ -168,7 +171,7 @@ def _table(price: dict[str, Any]) -> None:
         for name, term in one["terms"].items():
             columns[f"{i}: {name}" if several else name] = {
                 _("synthetic"): term["synthetic"],
-                **{_("epsilon {e}").format(e=e): w for e, w in term["widths"].items()},
+                **{_("epsilon {e}").format(e=numerals(str(e))): w for e, w in term["widths"].items()},
                 _("sampling"): term["sampling_width"],
             }
     if len(columns) > FEW:
@@ -185,12 +188,13 @@ def _frame(rows: list[dict[str, Any]]) -> None:
 
 def _figure(value: Any) -> Any:
     """
-    >>> _figure(20041.3), _figure(0.12345), _figure("count")
-    ('20,041', '0.1235', 'count')
+    >>> _figure(20041.3), _figure(0.12345), _figure("count"), _figure(2.4e-9)
+    ('20,041', '0.1235', 'count', '0')
     """
     if not isinstance(value, float) or value != value:
         return value
-    return numerals(f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.4g}")
+    shown = value if abs(value) >= LEAST else 0.0
+    return numerals(f"{shown:,.0f}" if abs(value) >= THOUSAND else f"{shown:.4g}")
 
 
 def _about(a: asking.Asked) -> None:

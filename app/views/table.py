@@ -40,9 +40,9 @@ def page() -> None:
 def _choices() -> None:
     """The ways to a table: the sample, an upload, what lies on the server, a database, an earlier visit."""
     left, right = st.columns(2)
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         _sample()
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         _upload()
     _server()
     database.section(_description)

@@ -210,6 +210,7 @@ def test_a_question_is_asked_and_answered(person):
     person.choose("What do you want to know?", "The mean of a number")
     person.look("journey-question")
     person.press("Ask the steward")
+    person.look("journey-question-waits")
     person.press("Spend and answer")
     person.page.get_by_text("Dot: verified").wait_for()
     person.ends(clicks=9)
