@@ -91,7 +91,7 @@ def reported(w: Wizard) -> dict:
 class Upload:
     """What a page hands over for a file."""
 
-    name, file_id = "people.csv", "x"
+    name, file_id, closed = "people.csv", "x", True
 
     def read(self, _size: int = -1) -> bytes:
         return b""
