@@ -44,7 +44,7 @@ def packed(job):
 
 def papers_of(job) -> dict[str, list[str]]:
     """What each paper asks, by its file."""
-    return {p["file"]: p["asks"] for p in tasks.papers(str(runs.release(job)), {})}
+    return {p["file"]: p["asks"] for p in tasks.papers(str(runs.release(job)), {}, language="en")}
 
 
 def opened(at, file: str):
