@@ -235,7 +235,7 @@ def test_a_comparison_here_and_one_from_the_command_line_count_in_both_places(do
     assert other.num_rows == 20
     synth.app_api.note_look(job.path.parent.parent / "other")  # as `synth report --real` does
     assert "bundle" not in downloads(at.run())
-    assert "1 other release of this dataset was compared with the real rows from outside" in said(at)
+    assert "1 other release of this dataset was compared with the real rows elsewhere" in said(at)
     at.radio(key="how").set_value("before").run()
     at.button(key="choose").click().run()
     assert "bundle" in downloads(at)
