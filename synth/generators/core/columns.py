@@ -433,13 +433,15 @@ def with_public(columns: OneWays, publics: Sequence[PublicCounts]) -> OneWays:
         for name, values in said.items():  # the counts, what a public table makes of them, their noise's variance
             h = out[name]
             target = (values + SPREAD * h.widths / h.cells) / (values.sum() + SPREAD) * total
-            known.append((h.mass if h.counts is None else h.counts, target, h.sigma**2))
+            raw = (h.mass, h.sigma**2) if h.counted is None else (h.counted.rows, h.counted.noise**2)
+            known.append((raw[0], target, raw[1]))  # not the curve through counts, which errs otherwise than they do
         spread = variances(known, least=total / public.num_rows) if known else []
-        for name, (counts, target, noise), variance in zip(said, known, spread, strict=True):
-            way = noise / (noise + variance)
+        for name, (_, target, noise), variance in zip(said, known, spread, strict=True):
+            h, way = out[name], noise / (noise + variance)
+            counts = h.mass if h.counts is None else h.counts
             mass = project(counts + way * (target - counts), total=total)
-            sigma = out[name].sigma * float(np.mean(1 - way)) ** 0.5
-            out[name] = replace(out[name], mass=mass, counts=None, sigma=sigma)
+            sigma = h.sigma * float(np.mean(1 - way)) ** 0.5
+            out[name] = replace(h, mass=mass, counts=None, counted=None, sigma=sigma)
     return replace(columns, histograms=out)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
+from synth.generators.core.columns import PRIOR_LEAVES, Histogram, OneWays, with_public
+from synth.generators.core.density import Counted
 from synth.generators.core.prior_variance import variances
 from synth.generators.core.tables import NoisyTable, believed_tables
 from synth.pipeline.priors import Encoded
@@ -97,6 +99,18 @@ def test_wild_cells_of_a_public_table_are_let_go_and_the_others_still_say_someth
     assert np.median(way[8:]) > 0.3
     posterior = counts + way * (target - counts)
     assert np.abs(posterior - truth)[8:].mean() < 0.8 * np.abs(counts - truth)[8:].mean()
+
+
+def test_a_curve_that_follows_noise_does_not_hide_that_a_public_column_is_right():
+    even, cells = np.full(8, 125.0), np.arange(8)
+    noise = np.full(8, 60.0)
+    counted = Counted(rows=even + 10 * np.array([5, -5, 2, -2, 6, -6, 3, -3]), noise=noise, block=cells, whole=noise)
+    wild = np.append(1000.0, np.zeros(7))
+    histogram = Histogram(column="a", cells=8, starts=cells, mass=wild, sigma=60.0, counted=counted)
+    question = Counts(purpose=PRIOR_LEAVES, marginals=(Marginal(bins=(histogram.bins(cells),), sigma=1.0),))
+    said = PublicCounts(question=question, values=(np.full(8, 100),), name="p", sha256="p", num_rows=800)
+    made = with_public(OneWays(total=1000.0, histograms={"a": histogram}, setting=None), [said])
+    assert np.abs(made.histograms["a"].mass - even).sum() < 0.2 * np.abs(wild - even).sum()
 
 
 def test_counts_and_a_finer_target_agree_in_the_end():
