@@ -14,6 +14,7 @@ from synth.errors import InputError, UsageError
 from synth.evaluate import shadows
 from synth.evaluate.examination import Limits
 from synth.release import folder as bundle
+from synth.release.card.card import Card
 from synth.report.steward import write
 from tests.made import a_schema, codes, number
 
@@ -159,7 +160,7 @@ def test_texts_of_the_table_are_escaped(tmp_path):
         rows.to_csv(tmp_path / f"{table}.csv", index=False)
     result = examination.examine(tmp_path / "real.csv", tmp_path / "synthetic.csv", schema, limits=SMALL)
     about = {"dataset": "<i>d</i>", "method": "m", "epsilon": 1.0, "delta": 1e-5, "unit": "row"}
-    text = steward.render(result, about={**about, "relation": "add_remove"})
+    text = steward.render(result, about=Card({**about, "relation": "add_remove"}))
     check(text)
     assert "<i>d</i>" not in text
     assert not re.search(r"<b>", text)
