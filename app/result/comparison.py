@@ -413,11 +413,11 @@ def _outside(job: jobs.Job) -> None:
 
 def parts(result: Any, said: Any = None) -> None:
     """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
-    said = _(
+    used = _(
         "Uses {r.real_rows_used:,} of {r.real_rows:,} real and {r.synthetic_rows_used:,} synthetic rows, drawn with a "
         "fixed seed where not all are used."
     )
-    st.caption(said.format(r=result))
+    st.caption(used.format(r=result))
     _weighted(result)
     shown = part_names() if result.scorable else part_names()[1:]
     tabs = st.tabs(shown, key="compared_part", on_change="rerun")
