@@ -401,14 +401,14 @@ def _figures(plan: Any, *, noise_alone: bool) -> None:
     cards = [
         (_("Columns, noise alone"), words.at_most(plan.error_one_way), of_rows, noise_alone),
         (_("Pairs, noise alone"), words.at_most(plan.error_two_way), of_rows, noise_alone and plan.error_two_way),
-        (_("Noise in a count, in rows"), noise, said, True),
+        (_("Noise, in rows"), noise, said, True),
         (_("Time"), seconds if forecast.timed(plan.method) else f"> {seconds}", timed, True),
         (_("Memory"), gib, _("Of the process that makes the table, at its peak."), True),
     ]
     with st.container(horizontal=True):
         for label, value, explained, shown in cards:
             if shown:
-                st.metric(label, value, border=True, width=175, height="stretch", help=explained)
+                st.metric(label, value, border=True, width=175, help=explained)
 
 
 def _spend(w: Wizard) -> None:
