@@ -237,7 +237,8 @@ def _converted(job: jobs.Job, place: Path) -> None:
             "The same rows. The file itself says that they are synthetic; values keep their labels in SPSS and Stata."
         ),
     )
-    mark = st.checkbox(_("With a column that says so in every row"), key="mark")
+    said = _("A column `synthetic`, so that rows copied elsewhere still say what they are.")
+    mark = st.checkbox(_("With a column that says so in every row"), key="mark", help=said)
     label = _("Table ({program})").format(program=PROGRAMS[chosen])
     file = f"synthetic{chosen}"
     said = _("Numbers and dates keep their types.")

@@ -103,7 +103,7 @@ ACTIONS: dict[str, Action] = {
     "set_cap": Action("set a dataset's cap, or state that there is none", ("cap_set",), STEWARDS),
     "spend": Action("start a run, or ask a reviewer to", ("spend", "same_", "separate"), OWNERS),
     "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
-    "cancel": Action("cancel a run", ("cancel", "cancel_beside"), OWNERS),
+    "cancel": Action("cancel a run", ("cancel_",), OWNERS),
     "compare": Action(
         "compare with the real rows", ("compare", "compare_table", "score", "make_report", "get_steward"), OWNERS
     ),
@@ -112,7 +112,9 @@ ACTIONS: dict[str, Action] = {
     "state_choice": Action("say how a run was chosen", ("choose", "choose_before", "counted"), OWNERS),
     "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
     "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO, NO)),
-    "take_result": Action("download a released result of one's own", ("get_zip", "get_all", "get_pdf", "get_"), OWNERS),
+    "take_result": Action(
+        "download a released result of one's own", ("get_zip", "get_all", "get_pdf", "get_converted", "get_"), OWNERS
+    ),
     "write_papers": Action("write the papers of a dataset", ("write_papers", "save_papers"), OWNERS),
     "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
     "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),

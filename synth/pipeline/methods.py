@@ -142,7 +142,7 @@ def resolve_device(device: str, asked: Method) -> str:
     if device == "cpu" or (device == "auto" and not asked.takes_device):
         return "cpu"
     if device != "auto" and device.split(":")[0] != "cuda":
-        raise UsageError(f"device {device!r} is not known; choose one of auto, cpu, cuda")
+        raise UsageError(f"device {device!r} is not known; {meant(device, ['auto', 'cpu', 'cuda'])}")
     if not asked.takes_device:
         raise UsageError(f"device {device!r}: method {asked.name} computes on the processor alone; use cpu, or auto")
     import torch  # costs seconds, so only where it is needed

@@ -152,7 +152,7 @@ def test_a_messy_hospital_file_is_released_with_a_paper(person):
     person.write("Where it may be used", "anywhere")
     person.press("Save this paper")
     person.page.get_by_text("Papers: 1 of 8 are finished").wait_for()
-    assert person.fetch(ZIP).startswith("visits-e1.1-"), "with what was learnt"
+    assert person.fetch(ZIP).startswith("synthetic-visits-e1.1-"), "with what was learnt"
     person.ends(clicks=12, typed=5)
 
 

@@ -22,6 +22,7 @@ BUILT = {  # names that a message takes from a variable, by the variable and its
     ("what", "policy.py"): ("epsilon", "delta"),
     ("name", "prepare.py"): prepare.SINGLE,
     ("name", "request.py"): tuple({*request.TEXTS} - {"actor"}),  # whom the application or the system names
+    ("n", "sample_parts.py"): ("num_rows", "seed", "where"),
     ("name", "method.py"): (),  # options.NAME: a method's own
 }
 NO_FIELD = {  # options that the application sets by itself or not at all, and says so (labels.ELSEWHERE)

@@ -93,7 +93,7 @@ def test_keys_of_related_tables_are_those_of_their_parents(monkeypatch):
 
     monkeypatch.setattr(draw_rows.Drawing, "blocks", blocks)
     monkeypatch.setattr(draw_rows.Drawing, "__init__", lambda self, *_, **__: setattr(self, "across", Trees))
-    monkeypatch.setattr(Trees, "retained", [], raising=False)
+    monkeypatch.setattr(Trees, "shares_kept", [], raising=False)
     drawn = DrawnTables(Trees(), 2, rng=np.random.default_rng(0))
     tables = {t: {n: a.to_pylist() for n, a in whole(drawn.blocks(t)).items()} for t in Trees.schema.tables}
     assert tables["patients"]["pid"] == ["P0001", "P0002"]

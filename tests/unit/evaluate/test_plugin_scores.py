@@ -74,6 +74,7 @@ def test_installed_scores_are_called_with_both_tables():
 @pytest.mark.usefixtures("installed")
 def test_they_stand_in_the_stewards_report(tmp_path):
     from synth.evaluate import examination
+    from synth.release.card.card import Card
     from synth.report.steward import page
 
     rows = "a,n\n" + "".join(f"{'xy'[i % 2]},{i % 10}\n" for i in range(200))
@@ -81,7 +82,7 @@ def test_they_stand_in_the_stewards_report(tmp_path):
         (tmp_path / name).write_text(rows)
     result = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
     about = {"epsilon": 1.0, "delta": 1e-5, "method": "m", "dataset": "d", "unit": "row", "relation": "add_remove"}
-    reported = page.render(result, about=about)
+    reported = page.render(result, about=Card(about))
     assert "Scores of this installation" in reported
     assert "share: same columns" in reported
     assert "failed (KeyError)" in reported

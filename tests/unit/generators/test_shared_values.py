@@ -70,12 +70,8 @@ def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
     orders = pd.DataFrame({"id": np.repeat(accounts["id"], 2).to_numpy(), "kind": kinds})
     schema = related({"kind": {"type": "categorical", "categories": KINDS}}, most=2)
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=tmp_path / "ledger.sqlite", seed=0)
-    made = carry_out(
-        request,
-        schema,
-        Context(rows={"p": accounts, "c": orders}),
-        questions=Nested(options=replace(SMALL, roots=16, children=8)),
-    )
+    questions = Nested(options=replace(SMALL, roots=16, children=8))
+    made = carry_out(request, schema, Context(rows={"p": accounts, "c": orders}, questions=questions))
     result = made.frames["c"].groupby("id")["kind"]
     assert result.nunique()[result.size() > 1].eq(1).mean() < 0.2
     first = result.first().value_counts(normalize=True)
