@@ -43,7 +43,7 @@ def section() -> None:
             "**{of}{lists} cannot be confirmed together with the others.** A long list, one with values that "
             "few rows have, or a bound that is no round number may tell of persons."
         ).format(of=f"{frame.escape(table)}: " if table else "", lists=lists)
-        learnt = _(" Those that you leave at the safe choice are learnt below, all at once.")
+        learnt = _(" Those left at the safe choice are learnt below.")
         out = _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
         said += out if _first(w) == "omit" else learnt
         with st.container(border=True):
