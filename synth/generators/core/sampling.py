@@ -440,20 +440,26 @@ def keep_out(
     for (i, j), never in barred.items():
         sides.setdefault(i, []).append((j, never))
         sides.setdefault(j, []).append((i, never.T))
+    broken = np.zeros(codes.shape, dtype=np.int16)  # barred pairs that each cell stands in
+    for (i, j), never in barred.items():
+        met = never[codes[:, i], codes[:, j]]
+        broken[:, i] += met
+        broken[:, j] += met
     movable = np.array([j for j in sorted(sides) if j not in fixed], dtype=np.int64)
-    rows = np.flatnonzero(_wrong(codes, np.arange(len(codes)), barred))
+    rows = np.flatnonzero(broken.any(axis=1))
     if not len(movable) or not len(rows):
         return
 
-    def met(column: int, of: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """Barred pairs of rows, if these were their groups of a column."""
-        return np.sum([never[groups, codes[of, j]] for j, never in sides[column]], axis=0)
+    def met_with(column: int, of: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Whether each other column's group would be barred, if these were the rows' groups of this one (S, n)."""
+        beside = codes[of]
+        return np.stack([never[groups, beside[:, j]] for j, never in sides[column]])
 
     order = np.argsort(component, kind="stable")
     first = np.searchsorted(component[order], np.arange(int(component.max()) + 2))
     for turn in range(min(KEEP_OUT_ROUNDS, KEEP_OUT_WORK // len(rows))):
         for column in rng.permutation(movable):
-            mine = rng.permutation(rows[met(column, rows, codes[rows, column]) > 0])
+            mine = rng.permutation(rows[broken[rows, column] > 0])
             if turn % 3 == 0:
                 mine, other = mine[: len(mine) // 2], mine[len(mine) // 2 : len(mine) // 2 * 2]
             else:
@@ -462,13 +468,16 @@ def keep_out(
                 alone = ~np.isin(other, mine)  # a row takes part in one swap
                 alone[alone] = np.isin(np.flatnonzero(alone), np.unique(other, return_index=True)[1])
                 mine, other = mine[alone], other[alone]
-            a, b = codes[mine, column], codes[other, column]
-            better = met(column, mine, b) + met(column, other, a) < met(column, mine, a) + met(column, other, b)
-            codes[mine[better], column], codes[other[better], column] = b[better], a[better]
-        rows = rows[_wrong(codes, rows, barred)]
+            both, size = np.concatenate([mine, other]), len(mine)
+            swapped = codes[np.concatenate([other, mine]), column]
+            after = met_with(column, both, swapped)
+            fewer = broken[both, column] - after.sum(0)
+            better = np.tile(fewer[:size] + fewer[size:] > 0, 2)
+            both, swapped, after = both[better], swapped[better], after[:, better]
+            before = met_with(column, both, codes[both, column])
+            codes[both, column], broken[both, column] = swapped, after.sum(0)
+            for (j, _), now, was in zip(sides[column], after, before, strict=True):
+                broken[both, j] += now.astype(np.int16) - was
+        rows = rows[broken[rows].any(axis=1)]
         if not len(rows):
             return
-
-
-def _wrong(codes: np.ndarray, rows: np.ndarray, barred: Barred) -> np.ndarray:
-    return np.logical_or.reduce([never[codes[rows, i], codes[rows, j]] for (i, j), never in barred.items()])
