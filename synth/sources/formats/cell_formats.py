@@ -189,10 +189,10 @@ def respelt(plain: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Arra
     ['1234,5', 'NA']
     """
     if isinstance(form, Numbers):
-        spelt = pc.replace_substring(plain, ".", form.decimal)
+        written = pc.replace_substring(plain, ".", form.decimal)
     else:
-        spelt = pc.fill_null(_dated(plain, form), plain)
-    return pc.if_else(stays(plain, form, codes), plain, spelt)
+        written = pc.fill_null(_dated(plain, form), plain)
+    return pc.if_else(stays(plain, form, codes), plain, written)
 
 
 def _dated(plain: pa.Array, form: Dates) -> pa.Array:
