@@ -157,7 +157,7 @@ def _beside(job: jobs.Job) -> None:
         st.markdown(
             _("Before these runs are scored: how do you choose between them? Afterwards figures have been seen.")
         )
-        releasing.ask_choice(first, "_beside", looks.CHOICES)
+        releasing.ask_choice(first, "_beside", looks.OF_SEVERAL if len(shown) > 1 else looks.CHOICES)
     elif waiting and st.button(
         _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
         key="score",

@@ -365,7 +365,7 @@ def held(job: jobs.Job) -> Any:
 
 def undecided(wanted: Sequence[jobs.Job]) -> list[jobs.Job]:
     """The runs of which somebody has to say first how he chooses: figures of several of a dataset would be seen."""
-    new = [one for one in wanted if not looks.looked(one) and looks.choice(one) is None]
+    new = [one for one in wanted if not (looks.looked(one) or looks.choice(one) or looks.signed(one))]
     return [one for one in new if len(wanted) > 1 or looks.rivals(one)]
 
 

@@ -71,10 +71,10 @@ def _stands(job: jobs.Job) -> bool:
         return False
 
 
-def state_choice(job: jobs.Job, how: str) -> None:
-    """Records how its owner says that a run was chosen. Errors: UsageError."""
-    who = access.allow("state_choice", job.request().get("owner"))
-    looks.choose(job, how, by=who.name)
+def state_choice(chosen: Sequence[jobs.Job], how: str) -> None:
+    """Records how its owner says that a run was chosen, or each of several. Errors: UsageError; nothing is recorded."""
+    who = [access.allow("state_choice", job.request().get("owner")) for job in chosen]
+    looks.choose(chosen, how, by=who[0].name)
 
 
 def ask_choice(chosen: Sequence[jobs.Job], key: str, ways: Iterable[str]) -> None:
@@ -89,8 +89,7 @@ def ask_choice(chosen: Sequence[jobs.Job], key: str, ways: Iterable[str]) -> Non
         help=_("Your answer is recorded with your name and goes into the bundle."),
     )
     if st.button(_("Record this answer"), key=f"choose{key}", disabled=how is None) and how is not None:
-        for job in chosen:
-            state_choice(job, how)
+        state_choice(chosen, how)
         st.rerun()
 
 

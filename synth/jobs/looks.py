@@ -9,7 +9,7 @@ counts that were paid for decided among all of them.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ CHOICES = {
     "releases": "the run was chosen by released figures alone: forecast, card, publishable report",
     "scores": "the run was chosen by its comparison with the real rows",
 }
+OF_SEVERAL = ("releases", "scores")  # what may be said of several at once: of these one alone was fixed before
 PAID = "noisy counts that were paid for decided among all runs that were compared with the real rows"
 UNCOVERED = "selection not covered"
 
@@ -40,13 +41,17 @@ def looked(job: Job) -> bool:
     return (job.path / LOOKED).exists()
 
 
-def choose(job: Job, how: str, *, by: str = "") -> None:
-    """Records how this run was chosen: a key of ``CHOICES``. Errors: UsageError for another, or once it was signed."""
-    if how not in CHOICES:
-        raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
-    if signed(job):
+def choose(chosen: Sequence[Job], how: str, *, by: str = "") -> None:
+    """Records how a run was chosen, or of several each: a key of ``CHOICES``, of several one of ``OF_SEVERAL``.
+
+    Errors: UsageError for another, or once one was signed; then nothing is recorded of any.
+    """
+    if how not in (ways := CHOICES if len(chosen) == 1 else OF_SEVERAL):
+        raise UsageError(f"choice {how!r}: say one of {', '.join(ways)}")
+    if any(map(signed, chosen)):
         raise UsageError("a reviewer has released this run as it was chosen; what he signed stands")
-    _note(job, CHOICE, {"how": how, "in_words": CHOICES[how], "by": by})
+    for job in chosen:
+        _note(job, CHOICE, {"how": how, "in_words": CHOICES[how], "by": by})
 
 
 def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:

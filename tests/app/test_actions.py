@@ -133,7 +133,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "compare": lambda: each(partial(comparison.make, [job]), partial(comparison.start_report, job, place)),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
-        "state_choice": lambda: releasing.state_choice(job, "before"),
+        "state_choice": lambda: releasing.state_choice([job], "before"),
         "ask_release": lambda: releasing.ask(job),
         "release": lambda: releasing.release_all(job),
         "take_result": lambda: export.packed(job, place),
@@ -233,7 +233,7 @@ def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
     hers = run_of(eve, table_of(eve))
     for job in (*mine, hers):
         looks.look(job)
-    looks.choose(mine[0], "scores")
+    looks.choose([mine[0]], "scores")
     signed(ann)
     with pytest.raises(synth.UsageError, match="may not"):
         releasing.release_all(mine[0])
@@ -279,7 +279,7 @@ def test_a_signature_is_bound_to_what_was_shown(signed, change):
     early, late = (run_of(ann, table_of(ann)) for _ in range(2))
     signed(ann)
     for job in (early, late):
-        looks.choose(job, "before")
+        looks.choose([job], "before")
         releasing.ask(job)
     signed(bob)
     seen = {job: releasing.to_sign(job) for job in (early, late)}
@@ -301,7 +301,7 @@ def test_papers_and_choice_are_signed_as_they_are_and_nobody_writes_under_it(sig
     ann, bob = "ann@example.org", "bob@example.org"
     job, later = (run_of(ann, table_of(ann)) for _ in range(2))
     signed(ann)
-    looks.choose(job, "releases")
+    looks.choose([job], "releases")
     releasing.ask(job)
     signed(bob)
     releasing.release_all(job, seen=releasing.to_sign(job))
@@ -313,7 +313,7 @@ def test_papers_and_choice_are_signed_as_they_are_and_nobody_writes_under_it(sig
     assert papers.read(later)[0] == {"contact": "written later"}
     signed(ann)
     with pytest.raises(synth.UsageError, match="signed stands"):
-        releasing.state_choice(job, "before")
+        releasing.state_choice([job], "before")
     with pytest.raises(synth.UsageError, match="signed stands"):
         looks.decide(later, [job], line=1)
     signed(bob)

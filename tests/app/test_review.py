@@ -57,7 +57,7 @@ def done(home, stored, start, people, monkeypatch):  # noqa: ARG001 - ``home`` s
     return at
 
 
-def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
+def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done, monkeypatch):
     at = done
     first = jobs.Job(at.session_state["wizard"].job)
     at.selectbox(key="refit_method").set_value("independent").run()
@@ -77,6 +77,11 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     with pytest.raises(synth.UsageError, match="say first"):
         comparison.make([first, second])
     assert not looks.looked(first)
+    assert at.radio(key="how_beside").options == [words.CHOSEN[w] for w in ("releases", "scores")], "of several"
+    assert comparison.undecided([first, second]) == [first, second]
+    with monkeypatch.context() as m:
+        m.setattr(looks, "signed", lambda job: job.path == first.path)
+        assert comparison.undecided([first, second]) == [second], "what a reviewer signed is decided"
     at.radio(key="how_beside").set_value("scores").run()
     at.button(key="choose_beside").click().run()
     at.button(key="score").click().run()

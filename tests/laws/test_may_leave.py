@@ -110,7 +110,7 @@ def signed(at, how=None):
     done = {"paths": {"synthetic": str(job.path / "release" / "synthetic.csv")}}
     (job.path / "result.json").write_text(json.dumps(done))
     if how:
-        looks.choose(job, how)
+        looks.choose([job], how)
     looks.release(job, by="ann", approved_by="bob", shown=releasing.to_sign(job)["job"])
     return job.path / "release"
 

@@ -40,7 +40,7 @@ def test_another_compared_run_stands_in_the_way_even_of_one_that_nobody_looked_a
 def test_what_the_steward_says_decides(three, how, free):
     for job in three[:2]:
         looks.look(job)
-    looks.choose(three[0], how, by="ann")
+    looks.choose([three[0]], how, by="ann")
     assert (looks.barrier(three[0]) == "") == free
     assert looks.choice(three[0])["in_words"] == looks.CHOICES[how]
     assert looks.barrier(three[1])
@@ -49,7 +49,7 @@ def test_what_the_steward_says_decides(three, how, free):
 def test_a_choice_by_scores_is_marked_until_all_are_released(three):
     for job in three[:2]:
         looks.look(job)
-    looks.choose(three[0], "scores")
+    looks.choose([three[0]], "scores")
     assert looks.barrier(three[0]).startswith(looks.UNCOVERED)
     looks.release(three[0])
     assert looks.barrier(three[0])
@@ -65,7 +65,21 @@ def test_an_unfinished_run_is_no_candidate(three):
 
 def test_an_unknown_reason_is_refused(three):
     with pytest.raises(UsageError, match="say one of"):
-        looks.choose(three[0], "because")
+        looks.choose([three[0]], "because")
+
+
+def test_of_several_runs_one_alone_was_fixed_before_and_all_are_answered_for_or_none(three):
+    """“Before”, said of each of several at once, let every one of them leave after their scores were seen."""
+    first, second, _ = three
+    for job in (first, second):
+        looks.look(job)
+    with pytest.raises(UsageError, match="say one of releases, scores"):
+        looks.choose([first, second], "before")
+    assert looks.barrier(first)
+    looks.release(second, by="ann", approved_by="bob", shown={})
+    with pytest.raises(UsageError, match="what he signed stands"):
+        looks.choose([first, second], "releases")
+    assert looks.choice(first) is looks.choice(second) is None
 
 
 def test_a_paid_selection_frees_its_winner_while_it_was_among_all_that_were_compared(three):
