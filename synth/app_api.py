@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from synth.sources import named_databases as databases
     from synth.sources.draft_related import Wanted, is_folder_of_tables, tables_in
     from synth.sources.engines.duckdb import sweep as sweep_scratch
-    from synth.sources.formats.files import SUFFIXES
     from synth.verified.language import tables as question_tables
 
 # Name -> module[:name there], as in synth/__init__.py.
@@ -102,7 +101,6 @@ _HOME = {
     "ReportRequest": "pipeline.request",
     "Roles": "jobs.roles",
     "RunRequest": "pipeline.request",
-    "SUFFIXES": "sources.formats.files",
     "StatisticsRequest": "pipeline.request",
     "VerifiedRequest": "pipeline.request",
     "Visitor": "jobs.roles",

@@ -257,8 +257,9 @@ def converted(job: jobs.Job, place: Path, name: str, mark: bool) -> bytes:
     """
     bundle(job, place)
     with TemporaryDirectory() as folder:
-        app_api.sample_to(place, Path(folder) / name, released=True, mark=mark)
-        return (Path(folder) / name).read_bytes()
+        out, asked = Path(folder) / name, {"released": True, "mark": mark}
+        workers.ask("app_api.sample_to", str(place), str(out), seconds=PATIENCE, **asked)
+        return out.read_bytes()
 
 
 def shown(job: jobs.Job) -> None:

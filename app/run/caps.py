@@ -37,7 +37,6 @@ class Budget:
     reserve: float | None  # left of what is kept for questions
     decided: bool  # somebody chose: in the ledger, or in the file of roles
     by_rules: bool  # the cap is that of the file of roles
-    actor: str = ""  # who chose it
 
 
 def of(name: str) -> Budget:
@@ -57,7 +56,6 @@ def of(name: str) -> Budget:
         total.remaining_reserve if total else None,
         decided=policy is not None or rules is not None,
         by_rules=rules is not None,
-        actor=(policy.actor or "") if policy else "",
     )
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import streamlit as st
 
-from app.session import words
+from app.session import words, workers
 from app.session.state import Wizard, effective
 from synth import app_api
 from synth.languages import Texts, _
 
+PATIENCE = 60.0  # seconds that loading torch may take
 CHOICES: dict[str, tuple[str, ...]] = {
     "loss": ("moments", "kl", "reverse_kl", "js", "chi2", "hellinger"),
     "encoding": ("auto", "merged", "binned", "scaled"),
@@ -160,8 +161,8 @@ def written_choice(w: Wizard) -> None:
 
 
 def device_choice(w: Wizard) -> None:
-    """The switch, where there is a GPU."""
-    if app_api.finds_gpu():
+    """The switch, where there is a GPU, for which torch is asked beside the server."""
+    if workers.begun("", app_api.finds_gpu, seconds=PATIENCE, pool=workers.BESIDE).result():
         says = _("Methods that train on the rows themselves use the processor alone. The guarantee is the same.")
         chosen = st.toggle(_("Use the graphics card where the method can"), w.device == "auto", "device", help=says)
         w.device = "auto" if chosen else "cpu"

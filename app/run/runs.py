@@ -394,14 +394,14 @@ LABELS = Texts(
 )
 
 
-def paid_jobs() -> list[jobs.Job]:
-    """The newest runs on private tables of the visitor's own."""
+def paid_jobs() -> list[tuple[jobs.Job, jobs.Status]]:
+    """The newest runs on private tables of the visitor's own, each with how it stands."""
 
-    def paid(job: jobs.Job) -> bool:
+    def paid(job: jobs.Job) -> jobs.Status | None:
         makes = {"epsilon", "table"} <= job.request().keys() and looks.makes_rows(job)
-        return makes and access.mine(job) and bool(job.status())
+        return job.status() if makes and access.mine(job) else None
 
-    return list(islice(jobs.those(paid), SHOWN))
+    return list(islice(jobs.each(paid), SHOWN))
 
 
 def offer() -> None:
@@ -409,8 +409,8 @@ def offer() -> None:
     if wizard().table is not None or wizard().job is not None:
         return
     result = paid_jobs()
-    running = next((job for job in result if not job.status().final), None)
-    done = next((job for job in result if job.status().state == "done"), None)
+    running = next((job for job, status in result if not status.final), None)
+    done = next((job for job, status in result if status.state == "done"), None)
     if running or done:
         with st.container(border=True):
             if running:
@@ -442,8 +442,9 @@ def come_back() -> None:
         return
     place, table, reported = retained[0]
     stored.resume(w, place, table, reported)
-    last = next((job for job in paid_jobs() if str(job.request()["table"] or TABLES) == str(table)), None)
-    if page != "table" and last is not None and (page == "result" or not last.status().final):
+    of_table = ((job, s) for job, s in paid_jobs() if str(job.request()["table"] or TABLES) == str(table))
+    last, status = next(of_table, (None, None))
+    if page != "table" and last and status and (page == "result" or not status.final):
         w.job = access.job("watch", last.path).path
     w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))
 
@@ -464,10 +465,9 @@ def all_runs() -> None:
         frame.fold(_("All runs ({number})").format(number=len(result)), "all_runs", lambda: _all(result))
 
 
-def _all(result: list[jobs.Job]) -> None:
-    for i, job in enumerate(result):
+def _all(result: list[tuple[jobs.Job, jobs.Status]]) -> None:
+    for i, (job, status) in enumerate(result):
         left, right = st.columns([4, 1], vertical_alignment="center")
-        status = job.status()
         ended = LABELS[status.state]
         if status.state == "failed" and status.exit_code is not None:  # the worker lived to tell why
             ended = _("failed: {get}").format(get=words.ENDS.get(status.exit_code, _("see its page")))

@@ -51,9 +51,9 @@ RELATIONS_SHORT = Texts(
 )
 RELATION_NOTES = Texts(
     {
-        "add_remove": "Nobody can tell whether a row was in the table, nor how many there are.",
-        "replace_one": "Nobody can tell what a row says; how many there are counts as public.",
-        "zero_out": "Nobody can tell what a row says; how many there are counts as public.",
+        "add_remove": "Epsilon limits how sure anybody can be that a row was in the table, and of how many there are.",
+        "replace_one": "Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
+        "zero_out": "Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
     }
 )
 RELATION_HELP = (
@@ -70,6 +70,7 @@ DELTA_HELP = (
 )
 RECOMMENDED = "mixture"
 REASON = "It keeps relations between columns, on tables of any width, mostly within seconds."
+JOINED_REASON = "It keeps relations between columns, between rows that belong together, and between tables."
 METHODS = Texts(
     {
         "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",

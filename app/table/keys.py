@@ -24,7 +24,8 @@ def section() -> None:
     result, _problem = facts_of(w, complete=False)
     if result is not None:
         whole = _(
-            "**The unit of privacy is {unit}**: nobody can tell whether it was in the data. All tables have one budget."
+            "**The unit of privacy is {unit}**: epsilon limits how sure anybody can be that it was in the data. All "
+            "tables have one budget."
         )
         unit = frame.escape(phrase(result.unit_in_words))
         said.info(whole.format(unit=unit), icon=":material/group:")

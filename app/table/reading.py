@@ -38,20 +38,18 @@ def section() -> None:
         return
     known, _problem = state.parsed(own(w), complete=False)
     reported = phrase(known.dialect.in_words()) if known is not None and known.dialect is not None else _(PLAIN)
-    waiting = single and dialect.get("source") == "unconfirmed"
+    waiting = dialect.get("source") == "unconfirmed"
     said = _("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")
     details = _details(w) if single else []
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(said.format(reported=frame.escape("; ".join([reported, *details]))))
-    if not single:
-        return
     for line in w.suggestions:
-        if QUESTION in line:
+        if single and QUESTION in line:
             st.warning(frame.escape(line.split(" state it with")[0]), icon=":material/help:")
     if waiting and st.button(_("Yes, that is right"), key="read_right", type="primary", icon=":material/check:"):
-        plain = {**w.plain, "dialect": {**w.plain["dialect"], "source": "declared"}}
-        intake.replace(plain, _("How the file is read is confirmed on your word."))
-    if w.place is not None and w.table != frame.SAMPLE:
+        plain = {**own(w), "dialect": {**dialect, "source": "declared"}}
+        intake.replace_own(plain, _("How the file is read is confirmed on your word."))
+    if single and w.place is not None and w.table != frame.SAMPLE:
         with (
             right.container(horizontal=True, horizontal_alignment="right"),
             st.popover(_("No: read it in another way"), icon=":material/edit_document:", type="tertiary"),

@@ -97,8 +97,9 @@ def _noted(file: Path) -> dict[str, Any]:
 
 
 CHUNK = 1 << 20
-SUFFIXES = tuple(app_api.SUFFIXES)
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx", ".sav", ".dta", ".xpt")
 KINDS = [suffix.rpartition(".")[2] for suffix in SUFFIXES]
+PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
 MOST_TOGETHER = 20  # files of a folder that may be tables that belong together
 Plain = dict[str, Any]
@@ -165,7 +166,7 @@ def holds_tables(folder: Path) -> bool:
 
 def is_parts(folder: Path) -> bool:
     """Whether a folder holds the parts of one table: at least two Parquet files."""
-    return folder.is_dir() and sum(p.name.lower().endswith((".parquet", ".pq")) for p in folder.iterdir()) > 1
+    return folder.is_dir() and sum(p.name.lower().endswith(PARTS) for p in folder.iterdir()) > 1
 
 
 def open_to(who: Visitor, table: Path, source: str | None) -> bool:

@@ -174,7 +174,7 @@ def _set_epsilon(name: str) -> None:
 
 
 def _hides(w: Wizard) -> None:
-    """What nobody can tell of the tables."""
+    """What of the tables epsilon limits the knowledge of."""
     choices = list(words.RELATIONS)
     w.relation = st.selectbox(
         _("What is hidden"),
@@ -269,7 +269,7 @@ def _choice(w: Wizard, *, tree: bool) -> None:
     )
     if chosen != w.method:
         w.method, w.options = chosen, {}
-    result, reason = about[w.method], _(words.REASON)
+    result, reason = about[w.method], _(words.JOINED_REASON) if tree else _(words.REASON)
     if w.method != words.RECOMMENDED:
         reason = _("Recommended is {recommended}: {lower}{reason}").format(
             recommended=words.RECOMMENDED, lower=reason[:1].lower(), reason=reason[1:]
@@ -417,7 +417,7 @@ def _spend(w: Wizard) -> None:
     after = _("which has no cap, as was decided") if budget.decided else _("whose cap is still to be chosen")
     if budget.left is not None:
         after = _("which has epsilon {remaining_epsilon:g} left").format(remaining_epsilon=budget.left)
-    waiting = sum(not s.final and s.state != "held" for s in (job.status() for job in jobs.those(jobs.Job.status)))
+    waiting = sum(not status.final and status.state != "held" for _job, status in jobs.each(jobs.Job.status))
     line = ngettext(", after {n} run that is in line", ", after {n} runs that are in line", waiting) if waiting else ""
     with st.popover(_("What will be charged"), icon=":material/receipt_long:", type="tertiary"):
         said = _("**Will be charged to {name}: epsilon {w.epsilon:g}, delta {delta}**, {after}.")
@@ -448,7 +448,7 @@ def _spend(w: Wizard) -> None:
 
 
 def _hidden(w: Wizard) -> str:
-    """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
+    """What is hidden: of a person with several rows all that are kept, of several tables a whole unit."""
     short, whole = words.RELATIONS_SHORT[w.relation], ""
     if state.several(w):
         result, _problem = state.facts_of(w)

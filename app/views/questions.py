@@ -356,8 +356,8 @@ def _answer(a: asking.Asked) -> None:
     )
     with st.container(horizontal=True):
         said = _("Noisy figures alone: it may be shared.")
-        key = f"get_answer_{a.name}"
-        access.offer(_("Answer with its card (.json)"), app_api.ANSWER, key, asking.part, a, app_api.ANSWER, help=said)
+        label, file = _("Answer with its card (.json)"), app_api.ANSWER
+        access.offer(label, file, f"get_answer_{a.name}", asking.part, a, file, help=said)
         access.offer(_("Page (.html)"), "answer.html", f"get_page_{a.name}", asking.page, a, help=said)
 
 

@@ -146,7 +146,10 @@ def _changes(waves: list[Any]) -> None:
         sure = sum(row["sure"] for row in result)
         said = _("**Nothing changed** by more than noise and chance explain, in {all} shares.")
         if sure:
-            said = _("**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % are false.")
+            said = _(
+                "**{sure} of {all} shares** changed by more than noise and chance explain; at most 5 % of these are "
+                "expected to be false."
+            )
         st.markdown(said.format(sure=sure, all=len(result)))
         if result:
             st.altair_chart(charts.changes(result[:SHOWN]), key="changes")

@@ -314,24 +314,25 @@ def _points(w: Wizard) -> list[Point]:
     listed = _("First learn, group, leave out or vouch for {names}.").format(names=frame.escape(", ".join(lists)))
     person = _("First say whether a person can appear in more than one row.")
     codes = _("First say which columns hold numbers, and which codes.")
+    read = Point("read", _("how the file is read"), state.is_read(w), _("First confirm how the file is read."))
     result = [Point("name", _("name of the dataset"), bool(state.dataset(w)), _("First give the dataset a name."))]
-    if many := state.several(w):
+    if state.several(w):
         held = not keys.waiting(w)
         result += [
             Point("joined", _("which rows belong to which"), _tied(w), _("First say which table each belongs to.")),
             Point("keys", _("keys and their bounds"), held, _("First confirm the keys and their bounds.")),
+            read,
         ]
     else:
         result += [
-            Point("read", _("how the file is read"), state.is_read(w), _("First confirm how the file is read.")),
+            read,
             Point("person", _("rows of one person"), state.answered(w), person),
             Point("codes", _("numbers or codes"), not facts.codes_asked(w), codes),
         ]
-    vouched = not left and (state.is_read(w) or not many)
     return [
         *result,
         Point("lists", _("lists that may tell of persons"), not lists, listed),
-        Point("vouched", _("who vouches"), vouched, _("First confirm the columns that are waiting.")),
+        Point("vouched", _("who vouches"), not left, _("First confirm the columns that are waiting.")),
     ]
 
 
@@ -373,7 +374,7 @@ def _vouch() -> None:
     """The button by which all that waits, in all tables, is confirmed at once on somebody's word."""
     w = wizard()
     waiting = {t: names for t in state.tables(w) if (names := _waiting(w, t))}
-    if not (waiting or not state.is_read(w) or (state.several(w) and (keys.waiting(w) or state.apart(w)))):
+    if not (waiting or (state.several(w) and (keys.waiting(w) or state.apart(w)))):
         return
     named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
     with st.popover(_("What it means"), icon=":material/help:", type="tertiary"):

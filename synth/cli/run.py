@@ -195,11 +195,8 @@ def sample(
     if persons and num_rows is not None:
         raise UsageError("its persons keep their rows, so persons are drawn, each with all rows: --num-roots")
     if multiple is not None:
-        if where or placed or num_roots is not None or released or mark:
-            raise UsageError(
-                "--multiple draws whole tables of new rows into a folder: leave out --where, --source, --num-roots, "
-                "--released and --mark"
-            )
+        if where or placed or num_roots is not None:
+            raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
         return _multiple(model, out or Path("tables"), count=multiple, columns=names(columns) or None, **asked)
     if num_roots is not None and not several and not persons:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")

@@ -17,6 +17,7 @@ from synth.jobs.job import (
     ahead,
     alive,
     create,
+    each,
     home,
     identity,
     listing,

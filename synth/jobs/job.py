@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import psutil
 from pydantic import Field, TypeAdapter, ValidationError
@@ -71,6 +71,7 @@ def alive(pid: int, began: str | None) -> bool:
     return began is not None and identity(pid) == began
 
 
+Said = TypeVar("Said")
 FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
@@ -299,10 +300,15 @@ def listing(folder: Path | None = None) -> list[Job]:
 
 def those(holds: Callable[[Job], Any]) -> Iterator[Job]:
     """The jobs of which this holds, newest first; one that cannot be read is left out."""
+    return (job for job, _said in each(holds))
+
+
+def each(of: Callable[[Job], Said | None]) -> Iterator[tuple[Job, Said]]:
+    """The jobs of which something holds, each with what, newest first; one that cannot be read is left out."""
     for job in listing():
         with suppress(SynthError):
-            if holds(job):
-                yield job
+            if said := of(job):
+                yield job, said
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:

@@ -90,8 +90,8 @@ ACTIONS: dict[str, Action] = {
     "describe": Action(
         "change or vouch for a description",
         (
-            *("confirm_all", "confirm_keys", "confirm_one", "keep_values", "keep_form", "take_book", "save_schema"),
-            *("alone_", "omit_", "group_", "keep_", "keep_key_", "read_right", "are_codes", "are_numbers"),
+            *("confirm_all", "confirm_one", "keep_values", "keep_form", "take_book", "save_schema"),
+            *("alone_", "omit_", "group_", "keep_", "keep_key_", "read_right"),
         ),
         STEWARDS,
     ),
@@ -109,13 +109,13 @@ ACTIONS: dict[str, Action] = {
     ),
     "refit": Action("fit another method to a release", ("refit",), OWNERS),
     "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),
-    "state_choice": Action("say how a run was chosen", ("choose", "choose_before", "counted"), OWNERS),
-    "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
+    "state_choice": Action("say how a run was chosen", ("choose",), OWNERS),
+    "ask_release": Action("ask a reviewer to release results", ("ask_release",), OWNERS),
     "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO, NO)),
     "take_result": Action(
         "download a released result of one's own", ("get_zip", "get_all", "get_pdf", "get_converted", "get_"), OWNERS
     ),
-    "write_papers": Action("write the papers of a dataset", ("write_papers", "save_papers"), OWNERS),
+    "write_papers": Action("write the papers of a dataset", ("save_papers",), OWNERS),
     "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
     "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),
     "approve_spend": Action("approve a spend", ("approve_",), DECIDING),

@@ -259,9 +259,7 @@ class DrawnTables:
         self.num_rows = {file: done[self._bases[file]] for file in self.schema.written}
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
         self.shares_kept: list[dict[str, Any]] = [
-            {**({"table": n} if self.schema.several else {}), **k}
-            for n, r in rules.items()
-            for k in drawing.across.shares_of(n, r.shares_kept)
+            {**({"table": n} if self.schema.several else {}), **k} for n, r in rules.items() for k in r.shares_kept
         ]
         self.shares_kept += drawing.across.shares_kept
         self.cells_off: int | None = None if met is None else rules[self.schema.root].off + below

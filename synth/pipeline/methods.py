@@ -145,8 +145,10 @@ def resolve_device(device: str, asked: Method) -> str:
         raise UsageError(f"device {device!r} is not known; {meant(device, ['auto', 'cpu', 'cuda'])}")
     if not asked.takes_device:
         raise UsageError(f"device {device!r}: method {asked.name} computes on the processor alone; use cpu, or auto")
+    import torch  # costs seconds, so only where it is needed
+
     if device == "auto":
-        return "cuda" if finds_gpu() else "cpu"
-    if not finds_gpu():
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if not torch.cuda.is_available():
         raise UsageError(f"device {device!r}: torch finds no GPU here; use cpu, or auto, which takes one where it is")
     return device

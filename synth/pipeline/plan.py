@@ -8,7 +8,6 @@ and exact where nothing adapts.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import combinations, pairwise
 from math import exp, inf, log, pi, prod, sqrt
 from os import PathLike
@@ -133,30 +132,29 @@ def plan(
     if delta == 0:
         check_pure(generator)
     adjacency = adjacency_of(facts, link)
-    grant, learning, before = granted(epsilon, delta, adjacency, learning=share > 0), None, tuple[Event, ...]()
+    grant, learning = granted(epsilon, delta, adjacency, learning=share > 0), None
+    before: tuple[Event, ...] = ()
     facts = with_uses(facts, uses)
     if error is not None and not facts.uses:
         raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
     named = stated([str(p) for p in prior], prior_reason, facts, generator, ledger=ledger)
     if share:
         named = ()  # what they are worth shows under a complete schema alone
-        facts, learning, before = _learnt(generator, facts, grant, share)
-        grant = _left(grant, share)
+        facts, learning, before, grant = _learnt(generator, facts, grant, share)
     table, priors = facts.tables[facts.root], encoded(named, facts)
     if facts.tree is not None:
         pretend = Pretend.of(facts, rows, priors=priors)
     elif not table.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
 
-    @cache
-    def forecast(epsilon: float) -> _Forecast:
-        left = _left(granted(epsilon, delta, adjacency, learning=share > 0), share)
-        return _of_one(generator, table, left, rows) if facts.tree is None else _of_tree(generator, pretend, left, rows)
+    def of(grant: Grant) -> _Forecast:
+        alone = facts.tree is None
+        return _of_one(generator, table, grant, rows) if alone else _of_tree(generator, pretend, grant, rows)
 
-    def at(epsilon: float) -> list[UseForecast]:
-        return _by_use(facts, forecast(epsilon).tables, epsilon)
+    def at(other: float) -> list[UseForecast]:
+        return _by_use(facts, of(granted(other, delta, adjacency, learning=False)).tables, other)
 
-    first, each = forecast(epsilon), sorted({epsilon, *(epsilons if facts.uses else ())})
+    first, each = of(grant), sorted({epsilon, *(epsilons if facts.uses else ())})
     unit = None if facts.tree is None else facts.tree.unit_in_words
     one = unit or ("row" if adjacency.by_row else "person")
     return Plan(
@@ -172,7 +170,7 @@ def plan(
         steps=first.steps,
         budget=division([e.plain() for e in (*before, *first.events)]),
         learning=learning,
-        uses=[one for e in each for one in at(e)],
+        uses=[one for e in each for one in (_by_use(facts, first.tables, e) if e == epsilon else at(e))],
         least_epsilon={} if error is None else least(at, error),
         prior=_worth(table, priors, generator, (grant,), rows)[0] if named and facts.tree is None else None,
         **first.more,
@@ -345,13 +343,17 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
     """
     if not 0 < error < 1:
         raise UsageError(f"`error={error}`: must lie between 0 and 1, a share of the rows; 0.05 is usual")
+    known: dict[float, Sequence[UseForecast]] = {}
 
     def enough(epsilon: float, use: int) -> bool:
-        one = at(epsilon)[use]
+        if epsilon not in known:
+            known[epsilon] = at(epsilon)
+        one = known[epsilon][use]
         return one.error is not None and (one.error if one.means is None else one.means) <= error
 
     epsilons: dict[str, float | None] = {}
-    for i, one in enumerate(at(MOST)):
+    known[MOST] = at(MOST)
+    for i, one in enumerate(known[MOST]):
         low, high = log(LEAST), log(MOST)
         if not enough(MOST, i):
             epsilons[one.use] = None
@@ -377,8 +379,8 @@ def _to_be_learnt(schema: Any, asked: float | None) -> tuple[Any, float]:
 
 def _learnt(
     questions: Method, schema: Schema | Dataset, grant: Grant, share: float
-) -> tuple[Schema | Dataset, LearningForecast, tuple[Event, ...]]:
-    """A schema with made-up facts, what is said of learning them, and its price.
+) -> tuple[Schema | Dataset, LearningForecast, tuple[Event, ...], Grant]:
+    """A schema with made-up facts, what is said of learning them, its price, and the grant that is left.
 
     Errors: UsageError for what the run would be refused for. Privacy: public only.
     """
@@ -396,12 +398,7 @@ def _learnt(
         bound=CLEAR * sigma,
         seen=grant.adjacency.max_rows,
     )
-    return complete, said, events
-
-
-def _left(grant: Grant, share: float) -> Grant:
-    """What is left of a grant once ``share`` of it, 0 to 1, has learnt the facts."""
-    return rehearsal.share(grant, 1 - share, failures=False, alone=False) if share else grant
+    return complete, said, events, rehearsal.share(grant, 1 - share, failures=False, alone=False)
 
 
 def worth(

@@ -4,7 +4,7 @@ Drawn rows and public rules alone come in. A child's value that breaks an order 
 block that keep it; where none does, the nearest that its bounds allow is taken.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -29,23 +29,11 @@ def rows_above(schema: Tables, block: Block, table: str, owner: str) -> np.ndarr
 
 
 class AcrossTables:
-    """The rules of a schema; ``shares_kept``: for each rule how many rows it concerned and in what share it holds.
-
-    ``inside``: the orders within each table below the root, which the others, and events put in order, may break.
-    """
+    """The rules of a schema; ``shares_kept``: for each rule how many rows it concerned and in what share it holds."""
 
     def __init__(self, schema: Schema | Dataset) -> None:
         self.schema, self.rules = schema, schema.across
-        self.inside = [
-            Order(kind="order", low=f"{t}.{r.low}", high=f"{t}.{r.high}")
-            for t in schema.downwards[1:]
-            for r in schema.tables[t].constraints or ()
-            if isinstance(r, Order)
-        ]
-        self._forget()
-
-    def _forget(self) -> None:
-        self._seen = [[0, 0] for _ in (*self.rules, *self.inside)]
+        self._seen = [[0, 0] for _ in self.rules]
 
     @property
     def written(self) -> set[str]:
@@ -55,20 +43,11 @@ class AcrossTables:
     @property
     def shares_kept(self) -> list[dict[str, Any]]:
         """Each rule with the share of rows that keep it; 1 unless rules contradict each other or bounds."""
-        kept = self._kept
-        return [{"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": kept[ends(r)]} for r in self.rules]
-
-    @property
-    def _kept(self) -> dict[tuple[str, str], float]:
-        counts = zip((*self.rules, *self.inside), self._seen, strict=True)
-        return {ends(r): held / many if many else 1.0 for r, (many, held) in counts}
-
-    def shares_of(self, table: str, shares: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """A table's own rules with the shares of rows that kept them, those of orders as they are after all others."""
-
-        kept = {n: share for n, share in self._kept.items() if placed(n[0])[0] == placed(n[1])[0] == table}
-        after = {tuple(placed(n)[1] for n in both): share for both, share in kept.items()}
-        return [{**k, "kept": after.get(tuple(k["columns"]), k["kept"])} if k["kind"] == "order" else k for k in shares]
+        counts = zip(self.rules, self._seen, strict=True)
+        return [
+            {"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
+            for r, (many, held) in counts
+        ]
 
     def apply(self, block: Block, rng: np.random.Generator) -> None:
         """Changes a block's positions in place: what is repeated, then orders, then counts and totals upwards.
@@ -76,7 +55,13 @@ class AcrossTables:
         A table's own orders are kept with these: what they change, and events put in order, may break them.
         """
         repeats = [r for r in self.rules if isinstance(r, Equal)]
-        orders = [*(r for r in self.rules if isinstance(r, Order)), *self.inside]
+        inside = [
+            Order(kind="order", low=f"{t}.{r.low}", high=f"{t}.{r.high}")
+            for t, schema in self.schema.tables.items()
+            for r in schema.constraints or ()
+            if isinstance(r, Order)
+        ]
+        orders, later = [*(r for r in self.rules if isinstance(r, Order)), *inside], {r.high for r in inside}
         sums = [r for r in self.rules if isinstance(r, Count | Total)]
         for table in self.schema.downwards:
             for repeat in repeats:
@@ -84,27 +69,23 @@ class AcrossTables:
                 if owner == table:
                     block[table].positions[column][:] = self._above(block, table, repeat.parent)
         for table in self.schema.downwards:
-            mine = [r for r in orders if placed(rule_writes(self.schema, r))[0] == table]
-            columns = sorted({rule_writes(self.schema, r) for r in mine})
-            for _ in columns:  # what is changed may break the next order of a chain, which no more columns have
-                for name in columns:
-                    self._ordered(name, [r for r in mine if rule_writes(self.schema, r) == name], block, rng)
-                if all(self._holds(r, block).all() for r in mine):
-                    break
+            columns = {w for r in orders if placed(w := rule_writes(self.schema, r))[0] == table}
+            for name in sorted(columns, key=lambda n: (n in later, n)):
+                self._ordered(name, [r for r in orders if rule_writes(self.schema, r) == name], block, rng)
         for table in reversed(self.schema.downwards):
             for one in sums:
                 owner, column = placed(one.parent)
                 if owner == table:
                     own = block[table].positions[column]
                     own[:] = places(self._facts(one.parent), self._summed(one, block), up=None)
-        for i, rule in enumerate((*self.rules, *self.inside)):
+        for i, rule in enumerate(self.rules):
             holds = self._holds(rule, block)
             self._seen[i][0] += len(holds)
             self._seen[i][1] += int(holds.sum())
 
     def again(self, block: Block, rng: np.random.Generator) -> None:
         """As ``apply``, of a block whose rows changed after it; what was seen before is forgotten."""
-        self._forget()
+        self._seen = [[0, 0] for _ in self.rules]
         self.apply(block, rng)
 
     def _above(self, block: Block, table: str, name: str) -> np.ndarray:
@@ -137,18 +118,8 @@ class AcrossTables:
         positions[wrong] = places(facts, np.where(some, drawn, nearest), up=~some & (value[wrong] < low[wrong]))
         key = self.schema.key_above(table)
         if key is not None and key.order == column:  # events rise again within a parent, whose bound is one for all
-            places_of = block[table].positions
-            order = np.lexsort((places_of[column], block[table].parent))
-            for together in self._beside(name):  # what an order within the row binds to it goes with it
-                places_of[together][:] = places_of[together][order]
-
-    def _beside(self, name: str) -> set[str]:
-        """A column and those of its table that orders within the row bind to it, one through another."""
-        bound, before = {name}, 0
-        while len(bound) > before:
-            before = len(bound)
-            bound |= {n for r in self.inside if bound & {r.low, r.high} for n in (r.low, r.high)}
-        return {placed(n)[1] for n in bound}
+            times, parent = block[table].positions[column], block[table].parent
+            times[:] = times[np.lexsort((times, parent))]
 
     def _summed(self, rule: Count | Total, block: Block) -> np.ndarray:
         child = placed(rule.child)[0]

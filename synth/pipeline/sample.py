@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +106,11 @@ def sample_to(
         if stored.several:
             if out is None or engine is not None:
                 raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
-            return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
-        rows, schema = plan.drawn.num_rows[ONE], stored.written[ONE]
+            places = _tables_to(model, Path(out), plan, raw_text=raw_text)
+            return plan.drawn.num_rows, plan.probability, places
+        own = folder.released(model, plan.stored) if released else None
+        rows = plan.drawn.num_rows[ONE] if own is None else len(next(iter(own.values())))
+        schema = stored.written[ONE]
         text = out is not None and bool(Path(out).suffix)
         dialect_copy.check_choice(dialect)
         dialect_copy.check(schema, dialect if text else "plain")
@@ -130,10 +133,8 @@ def sample_to(
     elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, schema) for texts in plan.drawn.blocks(ONE)))
     else:
-        own = [folder.released(model, plan.stored)] if released else []
-        blocks = own or plan.drawn.blocks(ONE)
+        blocks = plan.drawn.blocks(ONE) if own is None else [own]
         folder.write_blocks(Path(str(out)), blocks, schema, raw_text=raw_text, dialect=dialect, mark=mark)
-        rows = len(next(iter(own[0].values()))) if released else rows
     return rows, plan.probability, {"sample": str(out or out_table)}
 
 
@@ -171,12 +172,18 @@ def _tables_to(model: str | Path, out: Path, plan: "_Plan", *, raw_text: bool) -
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be drawn."""
+    """What is to be drawn: ``size`` rows, or roots, and below them."""
 
     stored: folder.StoredModel
-    drawn: Drawn | DrawnTables
+    size: int
+    rng: np.random.Generator
     probability: float
     allowed: Mapping[str, Any]
+
+    @cached_property
+    def drawn(self) -> Drawn | DrawnTables:
+        """Drawn when first asked for."""
+        return drawn(self.stored.model, self.stored.schema, self.size, rng=self.rng, where=self.allowed or None)
 
 
 def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] | None, seed: int | None) -> _Plan:
@@ -197,5 +204,4 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
         share = float(stored.model.probability(allowed[ONE]))
     totals = None if allowed else totals_of(stored.schema)
     size = num_rows or (totals.num_rows if totals else min(max(1, round(stored.model.total * share)), MOST_ROWS))
-    tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
-    return _Plan(stored, tables, share, allowed)
+    return _Plan(stored, size, rng, share, allowed)

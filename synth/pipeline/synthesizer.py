@@ -89,10 +89,10 @@ class Synthesizer:
             raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
         if epsilon is None:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
-        held = tempfile.TemporaryDirectory(prefix="synthesizer-")
+        folder = tempfile.TemporaryDirectory(prefix="synthesizer-")
         params = {**self.get_params(), "epsilon": epsilon}
-        result = run(X, out=held.name, reporter=reporter, **params, **handed)
-        self.result, self._held, self._place = result, held, Path(held.name)
+        result = run(X, out=folder.name, reporter=reporter, **params, **handed)
+        self.result, self._held, self._place = result, folder, Path(folder.name)
         return self
 
     def sample(

@@ -245,7 +245,7 @@ def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:
     return out
 
 
-def csv_lines(text: str) -> list[list[str]]:
+def lines_of(text: str) -> list[list[str]]:
     """The lines of a CSV's text that say something, separated by the mark that its first line has most often; none of
     what is no CSV."""
     mark = max(",;\t", key=text.split("\n", 1)[0].count)
@@ -263,7 +263,7 @@ def listed(text: str, *, name: str) -> dict[str, list[str]]:
     >>> listed("town,region\\n11,1\\n12,1\\n21,2\\n", name="towns.csv")
     {'1': ['11', '12'], '2': ['21']}
     """
-    rows = csv_lines(text)
+    rows = lines_of(text)
     if len(rows) < 2 or any(len(r) != 2 for r in rows):
         raise InputError(f"areas {name}: not a CSV table of two columns, the smaller area first; save it as such")
     out: dict[str, list[str]] = {}

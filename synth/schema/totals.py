@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import InputError
 from synth.files import regular_files
-from synth.schema.areas import csv_lines, lowest
+from synth.schema.areas import lines_of, lowest
 from synth.schema.column import UNREAD, Column
 
 MOST_COLUMNS = 4  # of a table of totals
@@ -115,10 +115,8 @@ def table(text: str, *, name: str) -> dict[str, Any]:
     >>> table("SEX,count\\n1,20\\n2,22\\n", name="sex.csv")
     {'columns': ['SEX'], 'counts': [['1', '20'], ['2', '22']]}
     """
-    lines = csv_lines(text)
-    if len(lines) < 2:
-        raise InputError(f"totals {name}: not a CSV table with lines below its header; save it as such")
-    if lines[0][-1].strip().lower() != COUNT:
+    lines = lines_of(text)
+    if len(lines) < 2 or lines[0][-1].strip().lower() != COUNT:
         raise InputError(f"totals {name}: its last column must be called {COUNT}, after those that it counts by")
     if len(lines) > MOST_LINES:
         raise InputError(f"totals {name}: it has {len(lines):,} lines, at most {MOST_LINES:,} are read")

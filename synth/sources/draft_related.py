@@ -232,7 +232,7 @@ def tables_in(folder: Path) -> dict[str, Path]:
 
     Privacy: public only (names of files).
     """
-    tables: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         end = next(e for e in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(e))
         if path.name.startswith((".", "_")) or not ((path.is_file() and end) or (path.is_dir() and _parts(path))):
@@ -240,14 +240,14 @@ def tables_in(folder: Path) -> dict[str, Path]:
         name = path.name.removesuffix(end)
         if not FILE_NAME.fullmatch(name):
             raise InputError(f"{folder}: {path.name}: a table's name is of letters, digits, - and _; rename the file")
-        if name in tables:
-            raise InputError(f"{folder}: table {name} is there as {tables[name].name} and as {path.name}; keep one")
-        tables[name] = path
-    return tables
+        if name in files:
+            raise InputError(f"{folder}: table {name} is there as {files[name].name} and as {path.name}; keep one")
+        files[name] = path
+    return files
 
 
 def _parts(folder: Path) -> list[Path]:
-    return [p for p in folder.iterdir() if p.name.endswith(files.PARTS)]
+    return [p for p in folder.iterdir() if p.name.endswith((".parquet", ".pq"))]
 
 
 def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -> LocatedTables:

@@ -8,7 +8,7 @@ each person is a proposal until somebody confirms it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pandas as pd
 from synth.errors import InputError, UsageError, meant
 from synth.schema import coarsening, literals, round_bounds
 from synth.schema.column import RISKS, Risk
-from synth.schema.table import CATEGORICAL, MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
+from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
 from synth.sources import draft_risks, named_databases
 from synth.sources.draft_risks import FEW, ColumnTexts, named_like_key, names_person
 from synth.sources.formats import sniff_formats
@@ -288,11 +288,20 @@ def draft(
     notes = Notes()
     read = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
 
-    columns = {
-        name: _column(table, read, name, kind=named.get(name), missing=missing, limit=max_categories, notes=notes)
-        for name in table.names
-    }
-    columns |= {n: _grouped(n, columns[n], length) for n, length in (group or {}).items()}
+    def column(name: str) -> Column:
+        codes, kind = [*missing, *read.missing.get(name, ())], named.get(name)
+        cells = cells_of(read.table, name, codes)
+        if name in read.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
+            seems = kind_of(cells, kind=kind, limit=max_categories, notes=Notes()).type
+            cells = cells_of(table, name, codes) if seems in ("categorical", "ordinal", "boolean") else cells
+        labels = table.labels.get(name, {})
+        if kind in (None, "categorical", "ordinal") and cells.values and {*cells.values} <= {*labels}:
+            listed = {c: t for c, t in labels.items() if c not in cells.missing}
+            return _made(cells, kind or "categorical", categories=tuple(listed), labels=tuple(listed.values()))
+        made = read.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
+        return _grouped(name, made, group[name]) if group and name in group else made
+
+    columns = {name: column(name) for name in table.names}
     if target is not None and columns[target].type in ("identifier", "omitted"):
         risk = columns[target].risk
         why = RISKS[risk] if risk else "it looks like a key"
@@ -306,34 +315,6 @@ def draft(
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
     sentences = [*lines, *read.lines, *notes.sentences(), *([] if unit else said)]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
-
-
-def _column(
-    table: Table,
-    read: sniff_formats.Sniffed,
-    name: str,
-    *,
-    kind: str | None,
-    missing: Sequence[str],
-    limit: int,
-    notes: Notes,
-) -> Column:
-    """One column's facts. Labels that its file gives all its values are what a reader sees, so they are judged as texts
-    would be: as keys, notes, or a list that may tell of persons."""
-    codes = [*missing, *read.missing.get(name, ())]
-    cells = cells_of(read.table, name, codes)
-    if name in read.spelt:  # texts that were turned into numbers or dates, of a column that is a list of texts
-        seems = kind_of(cells, kind=kind, limit=limit, notes=Notes()).type
-        cells = cells_of(table, name, codes) if seems in CATEGORICAL else cells
-    labels = {c: t for c, t in table.labels.get(name, {}).items() if c not in cells.missing}
-    if kind in (None, "categorical", "ordinal") and cells.values and {*cells.values} <= {*labels}:
-        texts, named = replace(cells, values=[labels[v] for v in cells.values]), kind and "categorical"
-        told = kind_of(texts, kind=named, limit=limit, notes=notes)
-        if told.type in ("omitted", "identifier"):
-            return told
-        risk = told.risk or draft_risks.risk_of_text(cells)
-        return _made(cells, kind or "categorical", categories=tuple(labels), labels=tuple(labels.values()), risk=risk)
-    return read.column(name, kind_of(cells, kind=kind, limit=limit, notes=notes))
 
 
 def _grouped(name: str, column: Column, length: int) -> Column:

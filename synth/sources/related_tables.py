@@ -91,7 +91,7 @@ def _file(folder: Path, name: str) -> Path:
     if not is_folder(folder):
         raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
     if not (there := _files(folder, name)):
-        raise InputError(f"{folder}: has no file for table {name}; its name is {name} and one of {', '.join(SUFFIXES)}")
+        raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
     if len(there) > 1:
         raise InputError(f"{folder}: table {name} is there as {there[0].name} and as {there[1].name}; keep one")
     return there[0]

@@ -206,7 +206,7 @@ class LabelledPlace(FilePlace, StreamedPlace):
     @property
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         """Those of its header."""
-        return labelled.labels_of(self.path)
+        return labelled.header(self.path).labels
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some millions of cells at a time."""

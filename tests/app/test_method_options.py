@@ -1,6 +1,8 @@
 """Every method can be chosen, each of its options is explained, and what a menu offers the method takes."""
 
+import sys
 import time
+from collections import OrderedDict
 
 import pytest
 
@@ -79,7 +81,9 @@ def test_who_has_a_gpu_may_do_without_it(start, monkeypatch):
     at.switch_page(view("privacy")).run()
     assert not [t for t in at.toggle if t.key == "device"]
     assert runs._request(at.session_state["wizard"]).device == "auto"
-    monkeypatch.setattr(options.app_api, "finds_gpu", lambda: True)
+    assert "torch" not in sys.modules, "it is asked beside the server"
+    monkeypatch.setattr(options.workers, "ask", lambda *_, **__: True)
+    monkeypatch.setattr(options.workers, "_known", OrderedDict())
     at.run()
     at.toggle(key="device").set_value(False).run()
     assert runs._request(at.session_state["wizard"]).device == "cpu"

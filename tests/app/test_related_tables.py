@@ -218,6 +218,19 @@ def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
     assert len(stored.stored_tables()) == 2, "the refused upload is gone"
 
 
+def test_how_the_files_are_read_is_confirmed_by_itself_where_nothing_else_waits(start, clinic):
+    """The page said to confirm columns, of which none waited, with a button that named none."""
+    at = loaded(start(), clinic)
+    vouched(at)
+    w = at.session_state["wizard"]
+    w.plain["dataset"], w.plain["tables"]["patients"]["dialect"] = "clinic", {"delimiter": ";", "source": "unconfirmed"}
+    assert "First confirm how the file is read" in said(at.run())
+    assert "confirm_all" not in keys(at)
+    at.button(key="read_right").click().run()
+    assert "First confirm how the file is read" not in said(at)
+    assert w.plain["tables"]["patients"]["dialect"] == {"delimiter": ";", "source": "declared"}
+
+
 def test_names_of_tables_are_no_markdown(start, clinic):
     at = loaded(start(), clinic)
     w = at.session_state["wizard"]
@@ -282,14 +295,14 @@ def test_tables_that_share_a_key_are_tied_by_it_without_a_word_of_syntax(start):
     """From two files to the page Budget: nothing is typed, and all that waits is confirmed at once."""
     at = loaded(start(), _households(own=True))
     assert "personas belongs to viviendas by idhogar" in said(at)
-    assert "3 of 5 decided" in said(at)
+    assert "4 of 6 decided" in said(at)
     for open_point in ("[keys and their bounds](#keys)", "[who vouches](#vouched)"):
         assert open_point in said(at)
     assert at.text_input(key="dataset").value == "viviendas"
     assert "onward" not in keys(at)
     all_helped(at)
     vouched(at)
-    assert "All 5 points are decided" in said(at)
+    assert "All 6 points are decided" in said(at)
     assert at.session_state["wizard"].plain["keys"][0].get("source") != "unconfirmed"
     at.button(key="onward").click().run()
     assert at.title[0].value == "Privacy and accuracy"
@@ -329,7 +342,7 @@ def test_lists_of_all_tables_are_decided_in_one_place(start, clinic):
     vouched(at)
     w = at.session_state["wizard"]
     assert w.plain["tables"]["stays"]["columns"]["ward"]["type"] == "omitted"
-    assert "All 5 points are decided" in said(at)
+    assert "All 6 points are decided" in said(at)
 
 
 def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic):
@@ -358,5 +371,5 @@ def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic
     assert (ward["source"], ward["categories"]) == ("private", ["w0", "w1", "w2"])
     assert plain["learnt"]["unit"] == "patients"
     assert "Learning them cost epsilon 8" in said(at)
-    assert "All 5 points are decided" in said(at)
+    assert "All 6 points are decided" in said(at)
     assert synth.Ledger().summary("clinic")[0].epsilon == 8.0

@@ -6,6 +6,7 @@ soon as it needs one.
 
 import numpy as np
 import pytest
+import torch
 
 import synth
 from synth.errors import UsageError
@@ -35,7 +36,7 @@ FORMS = [
 @pytest.fixture
 def gpu(monkeypatch):
     """A machine on which torch finds one."""
-    monkeypatch.setattr("synth.pipeline.methods.finds_gpu", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
 
 
 @pytest.mark.parametrize(("name", "options"), FORMS, ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x)))

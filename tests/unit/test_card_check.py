@@ -50,6 +50,12 @@ def test_a_run_has_a_card_that_holds(card):
     assert 0.99 < result.epsilon_derived <= 1.0
 
 
+@pytest.mark.parametrize("said", [None, "scores", {}, {"covered": True}], ids=str)
+def test_a_card_that_does_not_say_how_it_was_chosen_is_refused_when_it_is_read(card, said):
+    with pytest.raises(InputError, match="`selection`"):
+        Card({**card, "selection": said})
+
+
 def tampered():
     def mechanism(**more):
         return lambda c: c["mechanisms"][0].update(more)

@@ -15,6 +15,7 @@ from itertools import pairwise
 import psutil
 import pytest
 
+from synth import jobs
 from synth.errors import InputError, UsageError
 from synth.evaluate import examination
 from synth.jobs import Cancelled, Job, Reporter, Status, create, home, listing, stage_in_words, uninterrupted
@@ -211,6 +212,13 @@ def test_jobs_are_listed_newest_first(tmp_path, monkeypatch):
     (home() / "stray").mkdir()
     assert [job.request()["number"] for job in listing()] == [2, 1, 0]
     assert [job.path for job in listing()] == [job.path for job in reversed(made)]
+
+
+def test_a_job_that_is_gone_when_it_is_looked_at_is_left_out_and_none_is_read_twice(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTH_HOME", str(tmp_path))
+    here, gone = jobs.create({"a": 1}), jobs.create({"a": 2})
+    (gone.path / "status.json").unlink()
+    assert [(job.path, status.state) for job, status in jobs.each(jobs.Job.status)] == [(here.path, "queued")]
 
 
 def test_a_folder_holds_one_job_and_no_job_is_an_input_error(job, tmp_path):

@@ -82,7 +82,6 @@ class Trees:
 
 def test_keys_of_related_tables_are_those_of_their_parents(monkeypatch):
     from synth.generators.core.related_model import DrawnTable
-    from synth.pipeline.related_rules import AcrossTables
 
     def blocks(_, num_roots, *, rng):  # noqa: ARG001
         age = {"age": np.zeros(4, dtype=np.int64)}
@@ -93,8 +92,8 @@ def test_keys_of_related_tables_are_those_of_their_parents(monkeypatch):
         }
 
     monkeypatch.setattr(draw_rows.Drawing, "blocks", blocks)
-    across = AcrossTables(Trees.schema)
-    monkeypatch.setattr(draw_rows.Drawing, "__init__", lambda self, *_, **__: setattr(self, "across", across))
+    monkeypatch.setattr(draw_rows.Drawing, "__init__", lambda self, *_, **__: setattr(self, "across", Trees))
+    monkeypatch.setattr(Trees, "shares_kept", [], raising=False)
     drawn = DrawnTables(Trees(), 2, rng=np.random.default_rng(0))
     tables = {t: {n: a.to_pylist() for n, a in whole(drawn.blocks(t)).items()} for t in Trees.schema.tables}
     assert tables["patients"]["pid"] == ["P0001", "P0002"]

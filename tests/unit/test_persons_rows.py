@@ -8,6 +8,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
+from synth.pipeline import sample
 from synth.privacy.ledger.ledger import Ledger
 from synth.release import folder
 from synth.release.leaving import broken
@@ -92,7 +93,7 @@ def test_the_result_is_one_table_whose_persons_keep_their_rows(place):
     assert (line.dataset, line.unit, line.question["linked"]) == ("stays", "pid", True)
 
 
-def test_more_persons_are_drawn_from_the_model(place):
+def test_more_persons_are_drawn_from_the_model(place, monkeypatch):
     made(place, out=place / "out")
     frame, probability = synth.sample(place / "out", num_rows=40, where={"sex": "f", "ward": "a"}, seed=3)
     check(frame)
@@ -105,6 +106,10 @@ def test_more_persons_are_drawn_from_the_model(place):
     assert list(paths) == ["sample"]
     with pytest.raises(UsageError, match="one file"):
         synth.app_api.sample_to(place / "out", place / "parts", num_rows=40)
+    with monkeypatch.context() as m:
+        m.setattr(sample, "drawn", None)  # the release's own rows are copied, and none are drawn
+        rows, _, paths = synth.app_api.sample_to(place / "out", place / "released.parquet", released=True)
+    assert rows == len(pd.read_csv(place / "out" / "synthetic.csv"))
 
 
 def test_another_fit_to_the_same_answers_keeps_persons_together_and_is_free(place):

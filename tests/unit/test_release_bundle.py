@@ -251,6 +251,6 @@ def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alo
     assert "<script" not in page
     said = " ".join(page.split())
     assert "What is protected is a row: a person with several rows is protected less." in said
-    assert "whether one row was used at all can be at most 73.1 % sure" in said
+    assert "whether one row was used at all can be at most 73.2 % sure" in said
     assert "of one row can be at most 88.1 % sure" in said, "two contents of a row are two steps apart"
     assert "but for an accident of 1 in 100,000" in said

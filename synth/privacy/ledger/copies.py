@@ -131,8 +131,8 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
         aside = _fill(store.path, source.path)
         charged = _charge(store)
     else:
-        with source.connection() as held, held.snapshot(), store.connection() as db, db.locked():
-            added(held, db)  # UsageError where the server's has lines of its own
+        with source.connection() as lines_of, lines_of.snapshot(), store.connection() as db, db.locked():
+            added(lines_of, db)  # UsageError where the server's has lines of its own
         charged = _charge(store, since=lines)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
 
@@ -162,7 +162,7 @@ def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Sp
 def _lines(file: File, thing: str, *, remedy: str, marked: bool = True) -> int:
     """How many lines a file has, which is there and verifies. Errors: InputError."""
     if not file.path.is_file():
-        raise InputError(f"{thing} {file.shown}: no such file; check its path")
+        raise InputError(f"{thing} {file.shown}: no such file; name the file that holds the lines")
     with file.connection() as db:
         if not sqlite.is_ledger(db, file.path):
             raise InputError(f"{thing} {file.shown}: not a ledger file; name another file")

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.errors import UsageError
+from synth.errors import InputError, UsageError
 from synth.privacy.accounting.composition import accountant, epsilon_of
 from synth.privacy.accounting.events import Event, division, event
 from synth.privacy.accounting.float_slack import DELTA_SLACK
@@ -128,7 +128,7 @@ class Card(dict[str, Any]):
     """A release card: JSON data in the order of its file, with every statement, and what follows from them by type.
 
     ``plain``: a card of any version so far; what it states is kept, but for what follows from it: invariants, sums.
-    Its form is that of model.py, which ``verify.check`` holds it to.
+    Its form is that of model.py, which ``verify.check`` holds it to. Errors: InputError for a selection that is none.
 
     Privacy: released answers only.
 
@@ -141,6 +141,8 @@ class Card(dict[str, Any]):
         super().__init__(plain)
         for name, statement in _statements(self).items():
             self.setdefault(name, statement)
+        if not isinstance(self["selection"], Mapping) or "how" not in self["selection"]:
+            raise InputError("the card does not say in `selection` how its release was chosen; use another copy")
         self |= {"invariants": _invariants(self), **given.in_all(self)}
 
     @property

@@ -1,8 +1,8 @@
 """What a guess about one unit can rise to, in plain sentences: whose rows, which guess, and but for which accident."""
 
 import re
-from decimal import Decimal
-from math import ceil, exp
+from decimal import ROUND_CEILING, Context, Decimal
+from math import exp
 from typing import NamedTuple
 
 from synth.languages import Texts, _, numerals, prose
@@ -65,10 +65,13 @@ def chance(probability: float) -> str:
     """
     if not probability:
         return _("no chance at all")
-    exactly = Decimal(repr(float(probability)))
     if probability >= 0.1:
-        return numerals(share(ceil(1000 * exactly) / 1000))
-    return _("1 in {n}").format(n=numerals(f"{int(1 / exactly):,}"))
+        return numerals(share(probability))
+    return _("1 in {n}").format(n=numerals(f"{int(1 / _exactly(probability)):,}"))
+
+
+def _exactly(probability: float) -> Decimal:
+    return Decimal(repr(float(probability)))
 
 
 def guesses(card: Card) -> list[Guess]:
@@ -119,9 +122,11 @@ def sentences(card: Card, *, yours: bool = False) -> list[str]:
 
 
 def share(probability: float) -> str:
-    """In percent.
+    """In percent, never told smaller than it is.
 
-    >>> share(0.7311), share(0.999955)
-    ('73.1 %', '99.9955 %')
+    >>> share(0.73106), share(0.999955), share(0.5)
+    ('73.2 %', '99.9955 %', '50 %')
     """
-    return f"{100 * probability:.{3 if probability < 0.9949 else 6}g} %"
+    digits = Context(prec=3 if probability < 0.9949 else 6, rounding=ROUND_CEILING)
+    percent = float(digits.create_decimal(100 * _exactly(probability)))
+    return f"{percent:g} %"

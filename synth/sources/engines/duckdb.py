@@ -183,12 +183,12 @@ MOST_LISTED = 60_000  # categories that an enumeration lists
 def connect(paths: Sequence[Path]) -> duckdb.DuckDBPyConnection:
     """A database in memory with these files as ``VIEW``, and nothing else (duckdb.py)."""
     con = connected(memory_limit=MEMORY, arrow_large_buffer_size=True)  # the last: texts beyond 2 GiB
-    as_view(con, paths, view=VIEW)
+    present(con, paths, view=VIEW)
     close_off(con)
     return con
 
 
-def as_view(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str) -> None:
+def present(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str) -> None:
     """Parquet files of like columns as a view, which Arrow reads; a text that is not UTF-8 is ``UNREADABLE``."""
     types = pa.schema([f.with_type(_taken(f.type)) for f in pq.read_schema(paths[0])])
     listed = [f.name for f in types if pt.is_dictionary(f.type) and is_text(f.type)]

@@ -382,7 +382,7 @@ class DuckDb(Engine):
         return backend
 
     def _present(self, paths: list[Path], view: str) -> None:
-        duckdb.as_view(self.backend.con, paths, view=view)
+        duckdb.present(self.backend.con, paths, view=view)
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """As the connection itself tells them."""

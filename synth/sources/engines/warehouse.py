@@ -25,7 +25,7 @@ from synth.sources.engines.engine import DuckDb, Engine, Postgres, Spark
 from synth.sources.engines.sql import LOST, Bound, Kind, named, position, settled, worded
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.files import PARTS, known, parquet_files
+from synth.sources.formats.files import known, parquet_files
 from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.block_counts import CountedAxis, CountPlan
 from synth.sources.rows.encoded import EncodedRows, Tables
@@ -189,6 +189,9 @@ class WarehouseRows(EncodedRows):
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
 
 
+PARQUET = (".parquet", ".pq")
+
+
 @dataclass(frozen=True)
 class WarehousePlace(StreamedPlace):
     """A table of an engine; for Spark and DuckDB also a Parquet file or a folder of them."""
@@ -218,7 +221,7 @@ class WarehousePlace(StreamedPlace):
         what ``people`` means.
         """
         path = Path(self.table)
-        if not self.source.reads_files or not ("/" in self.table or path.suffix.lower() in PARTS):
+        if not self.source.reads_files or not ("/" in self.table or path.suffix.lower() in PARQUET):
             return None
         there = is_file(path) or is_folder(path)
         if not there or (isinstance(self.source, Spark) and "/" in self.table):

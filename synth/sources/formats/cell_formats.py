@@ -189,10 +189,10 @@ def respelt(plain: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Arra
     ['1234,5', 'NA']
     """
     if isinstance(form, Numbers):
-        written = pc.replace_substring(plain, ".", form.decimal)
+        spelt = pc.replace_substring(plain, ".", form.decimal)
     else:
-        written = pc.fill_null(_dated(plain, form), plain)
-    return pc.if_else(stays(plain, form, codes), plain, written)
+        spelt = pc.fill_null(_dated(plain, form), plain)
+    return pc.if_else(stays(plain, form, codes), plain, spelt)
 
 
 def _dated(plain: pa.Array, form: Dates) -> pa.Array:

@@ -30,7 +30,7 @@ from synth.sources.formats.csv_files import PLAIN as PLAIN_DIALECT
 from synth.sources.formats.csv_files import open_bytes
 from synth.sources.formats.text_table import Table, check_names
 
-PARTS = (".parquet", ".pq")  # of a folder that is one table
+ENDINGS = (".parquet", ".pq")
 ICEBERG = re.compile(r"v?[0-9]+(-.*)?\.(gz\.)?metadata\.json")
 UNDERSTOOD = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 
@@ -46,7 +46,7 @@ def parquet_files(path: Path) -> list[Path]:
         return [path]
     if is_delta(path):
         return _current(path)
-    paths = sorted(p for p in path.iterdir() if p.name.lower().endswith(PARTS))
+    paths = sorted(p for p in path.iterdir() if p.name.lower().endswith(ENDINGS))
     paths = [p for p in paths if not p.name.startswith((".", "_"))]
     if not paths:
         raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")

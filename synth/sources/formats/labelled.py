@@ -7,7 +7,6 @@ file's encoding become U+FFFD, and days beyond four digits of a year ``out of ra
 dates as numbers.
 """
 
-import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,9 +31,9 @@ Labels = Mapping[str, str]  # by code, as its text is written
 
 READERS = {".dta": "read_dta", ".sav": "read_sav", ".xpt": "read_xport"}
 WRITERS = {".dta": "write_dta", ".sav": "write_sav", ".xpt": "write_xport"}
-SHORTEST = 3  # bytes of a number: fewer ReadStat takes for missing
 CELLS = 1 << 22  # read at a time
 AS_BYTES = "LATIN1"  # an encoding in which every byte is a character of its own
+BLANK = 16.0**-32 * float(0x20202020202020) / 2**56  # the number that eight spaces of a .xpt spell
 MEMBER = re.compile(rb"HEADER RECORD\*{7}MEMB(?:ER |V8 )")  # begins each table of a .xpt, on a line of 80 bytes
 DAYS = {"DATE", "ADATE", "EDATE", "JDATE", "SDATE", "MOYR", "QYR", "WKYR", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA"}
 MOMENTS = {"DATETIME", "YMDHMS", "E8601DT"}
@@ -44,47 +43,29 @@ FAR = 2.0**60  # seconds that no four digits of a year can write
 
 
 class Header(NamedTuple):
-    """``kinds``: by column ``text``, ``number``, ``day`` or ``moment``; ``labels``: by column and code that is a value;
-    ``widths``: by column the bytes of a cell.
-    """
+    """``kinds``: by column ``text``, ``number``, ``day`` or ``moment``; ``labels``: by column and code."""
 
     kinds: dict[str, str]
     labels: dict[str, Labels]
     encoding: str
-    widths: dict[str, int]
 
 
 def header(path: Path) -> Header:
     """What stands before the rows. Errors: InputError; UsageError without the extra `labelled`."""
-    declared = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}  # else those codes are not told
     with _named(path):
-        about = _read(path, metadataonly=True, **declared)[1]
+        about = _read(path, metadataonly=True)[1]
         stored, forms = about.readstat_variable_types, about.original_variable_types
         kinds = {n: "text" if stored[n] == "string" else _kind(forms[n] or "") for n in about.column_names}
         labels: dict[str, Labels] = {
-            n: {
-                canonical(str(c)): t
-                for c, t in codes.items()
-                if isinstance(c, str) == (kinds[n] == "text") and t
-                if not any(ends["lo"] <= c <= ends["hi"] for ends in about.missing_ranges.get(n, ()))
-            }
+            n: {canonical(str(c)): t for c, t in codes.items() if isinstance(c, str) == (kinds[n] == "text") and t}
             for n, codes in about.variable_value_labels.items()
         }
-        encoding = codecs.lookup({"BIG-5": "big5"}.get(name := about.file_encoding or "UTF-8", name)).name
-        widths = {n: about.variable_storage_width[n] for n in kinds}
-    if short := next((n for n, width in widths.items() if kinds[n] != "text" and width < SHORTEST), None):
-        raise InputError(f"column {short}: numbers of {widths[short]} bytes cannot be read; write it with length 8")
+        encoding = about.file_encoding or "UTF-8"
+        b"".decode(encoding)
+        if path.suffix.lower() == ".xpt" and _members(path) > 1:
+            raise InputError(f"{path}: it holds several tables; write each to a file of its own")
     check_names(about.column_names, thing=str(path))
-    return Header(kinds, labels, encoding, widths)
-
-
-def labels_of(path: Path) -> dict[str, Labels]:
-    """By column the labels of its codes, for drafts, which read all rows. Errors: as ``header``; InputError for a .xpt
-    of several tables, which only its rows tell: a run reads what follows the first table as rows of it.
-    """
-    if path.suffix.lower() == ".xpt" and _members(path) > 1:
-        raise InputError(f"{path}: it holds several tables; write each to a file of its own")
-    return header(path).labels
+    return Header(kinds, labels, encoding)
 
 
 def stream(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
@@ -92,8 +73,7 @@ def stream(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
 
     A row of a .xpt whose bytes are spaces throughout is none: where such rows end a file, SAS writes them too.
     """
-    kinds, _, encoding, widths = header(path)
-    blank = {n: "" if kinds[n] == "text" else _spaces(widths[n]) for n in kinds}
+    kinds, _, encoding = header(path)
     size = max(1, CELLS // len(kinds))
     for first in count(0, size):
         with _named(path):
@@ -102,7 +82,7 @@ def stream(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
             frame.columns = pd.Index(list(kinds))
             number = len(frame)
             if path.suffix.lower() == ".xpt":
-                frame = frame[~np.all([frame[n] == blank[n] for n in kinds], axis=0)]
+                frame = frame[~np.all([frame[n].isin(["", BLANK]) for n in kinds], axis=0)]
             yield pa.table({n: _cells(frame[n], kinds[n], encoding, path.suffix.lower()) for n in wanted})
         if number < size:
             return
@@ -132,15 +112,6 @@ def _kind(form: str) -> str:
     return "moment" if word in MOMENTS or re.match("%-?TC", word) else "number"
 
 
-def _spaces(width: int) -> float:
-    """The number that so many spaces spell in a .xpt: of three to eight bytes, those not stored are zero.
-
-    >>> _spaces(8) > _spaces(3) > 0
-    True
-    """
-    return 16.0**-32 * int.from_bytes(b" " * (width - 1) + bytes(8 - width), "big") / 2**56
-
-
 def _members(path: Path) -> int:
     with open_bytes(path) as file:
         lines = iter(lambda: file.read(80 << 13), b"")
@@ -149,9 +120,7 @@ def _members(path: Path) -> int:
 
 def _cells(column: pd.Series, kind: str, encoding: str, ending: str) -> pa.Array:
     if kind == "text":
-        return arrow_text.strings(
-            [t.encode("latin-1").decode(encoding, "replace") if isinstance(t, str) else "" for t in column]
-        )
+        return arrow_text.strings([str(t).encode("latin-1").decode(encoding, "replace") for t in column])
     numbers = column.to_numpy(np.float64)
     if kind == "number":
         return pa.array(numbers)

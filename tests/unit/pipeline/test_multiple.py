@@ -93,15 +93,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(releases, tmp_path, command)
         ledger=tmp_path / "l.sqlite",
         method="independent",
     )
-    one = releases / "20"
-    refused = (
-        (tmp_path / "other",),
-        (tmp_path / "nowhere",),
-        (one, "--where", "sex=f"),
-        (one, "--released"),
-        (one, "--mark"),
-    )
-    for place, *options in refused:
+    for place, *options in ((tmp_path / "other",), (releases / "20", "--where", "sex=f"), (tmp_path / "nowhere",)):
         code, _, stderr = command("sample", place, "--multiple", 3, *options, "--out", tmp_path / "t")
         assert code == 2, stderr
         assert len(stderr.splitlines()) == 1

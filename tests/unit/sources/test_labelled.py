@@ -132,6 +132,8 @@ def _damaged(ending, place):
         results |= {"twins": (place / "twins").read_bytes(), "name": whole.replace(b"job\0", b"j\xffb\0")}
     if ending != "xpt":  # which says nowhere how many rows there are
         results["cut late"] = whole[: len(whole) * 3 // 4]
+    if ending == "xpt":
+        results["two"] = whole + whole[240:]
     return results
 
 
@@ -160,87 +162,3 @@ def test_without_the_extra_it_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(synth.errors, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="labelled"):
         files.header(tmp_path / "t.sav")
-
-
-def narrow(path, width, cells):
-    """A .xpt of SAS with one number in so many bytes and one text of five, from numbers below 16; None: a row of
-    spaces."""
-    pyreadstat.write_xport(pd.DataFrame({"a": [1.0], "s": ["xxxxx"]}), path, file_format_version=5)
-    head, mark, _ = path.read_bytes().partition(b"HEADER RECORD*******OBS")
-    at = head.index(b"HEADER RECORD*******NAMESTR") + 80
-    names = bytearray(head[at:])
-    names[4:6], names[140 + 84 : 140 + 88] = width.to_bytes(2, "big"), width.to_bytes(4, "big")
-    rows = [b" " * (width + 5) if c is None else bytes([0x41, c << 4, *[0] * 6])[:width] + b"yyyyy" for c in cells]
-    body = b"".join(rows)
-    line = (mark + b"     HEADER RECORD!!!!!!!" + b"0" * 30).ljust(80)
-    path.write_bytes(head[:at] + bytes(names) + line + body + b" " * (-len(body) % 80))
-
-
-@pytest.mark.parametrize("width", range(3, 9))
-def test_a_row_of_spaces_is_none_whatever_follows_it(width, tmp_path):
-    """One row more at the end brings one row more, though a reader meets all blank rows before it then."""
-    cells = [1, 2, None, 3, *[None] * 50]
-    narrow(tmp_path / "a.xpt", width, cells)
-    narrow(tmp_path / "b.xpt", width, [*cells, 4])
-    read = [place_of(tmp_path / f"{n}.xpt").read(["a", "s"]).num_rows for n in "ab"]
-    assert read == [3, 4]
-
-
-def test_numbers_that_are_too_short_to_be_read_are_refused(tmp_path):
-    """ReadStat takes all of them for missing."""
-    narrow(tmp_path / "a.xpt", 2, [1, 2])
-    with pytest.raises(InputError, match="column a: numbers of 2 bytes"):
-        files.check_form(tmp_path / "a.xpt")
-
-
-def test_a_cell_that_looks_like_a_header_ends_no_reading(tmp_path):
-    """That a file holds several tables is said in a draft, which reads all rows anyway."""
-    line = "HEADER RECORD*******MEMBER  HEADER RECORD!!!!!!!".ljust(80, "0")
-    pyreadstat.write_xport(pd.DataFrame({"s": ["x" * 80, line]}), tmp_path / "t.xpt", file_format_version=5)
-    assert place_of(tmp_path / "t.xpt").read(["s"]).num_rows == 2
-    with pytest.raises(InputError, match="several tables"):
-        synth.draft(tmp_path / "t.xpt")
-
-
-def test_what_a_study_declares_missing_is_an_empty_cell_and_no_category(tmp_path):
-    frame = pd.DataFrame({"s": ["X", "a", "b"] * 20, "n": [9.0, 1.0, 2.0] * 20})
-    labels = {"s": {"a": "A", "b": "B", "X": "refused"}, "n": {1: "yes", 2: "no", 9: "refused"}}
-    ranges = {"s": ["X"], "n": [{"lo": 8, "hi": 9}]}
-    pyreadstat.write_sav(frame, tmp_path / "t.sav", missing_ranges=ranges, variable_value_labels=labels)
-    columns = synth.draft(tmp_path / "t.sav").schema.columns
-    assert [(c.categories, c.labels, c.nullable) for c in columns.values()] == [
-        (("a", "b"), ("A", "B"), True),
-        (("1", "2"), ("yes", "no"), True),
-    ]
-
-
-def test_an_encoding_that_is_none_is_refused_by_the_header_alone(tmp_path, monkeypatch):
-    """Whatever the cells are: an unknown name once ended a run at the first text."""
-    pyreadstat.write_sav(pd.DataFrame({"s": ["", ""]}), tmp_path / "t.sav")
-    real = labelled._read
-
-    def told(path, **how):
-        frame, about = real(path, **how)
-        about.file_encoding = "nobody's"
-        return frame, about
-
-    monkeypatch.setattr(labelled, "_read", told)
-    with pytest.raises(InputError, match="not a readable"):
-        labelled.header(tmp_path / "t.sav")
-
-
-def test_labels_that_may_tell_of_persons_are_marked_as_texts_are(tmp_path):
-    """Stata's `encode` makes codes of names: the list is no more public for that."""
-    doctors = [f"Dr {a}{b}son, Ward {a}" for a in "ABCDEFGHIJ" for b in "aeiou"]
-    frame = pd.DataFrame({"doctor": [float(i % 50) for i in range(400)], "sex": [float(i % 2) for i in range(400)]})
-    labels = {"doctor": dict(enumerate(doctors)), "sex": {0: "male", 1: "female"}}
-    pyreadstat.write_dta(frame, tmp_path / "t.dta", variable_value_labels=labels)
-    texts = frame.assign(doctor=[doctors[int(i)] for i in frame.doctor])
-    drafted = synth.draft(tmp_path / "t.dta").schema.columns
-    plain = synth.draft(texts).schema.columns["doctor"]
-    assert plain.type == "omitted" or plain.risk is not None
-    assert (drafted["doctor"].type == "omitted", drafted["doctor"].risk) == (plain.type == "omitted", plain.risk)
-    assert (drafted["sex"].labels, drafted["sex"].risk) == (("male", "female"), None)
-    grouped = synth.draft(tmp_path / "t.dta", categorical=["doctor"], group={"doctor": 1}).schema.columns["doctor"]
-    assert grouped.grouping is not None
-    assert grouped.labels is None
