@@ -257,7 +257,8 @@ def converted(job: jobs.Job, place: Path, name: str, mark: bool) -> bytes:
     """
     bundle(job, place)
     with TemporaryDirectory() as folder:
-        out, asked = Path(folder) / name, {"released": True, "mark": mark}
+        out = Path(folder) / name
+        asked: dict[str, Any] = {"released": True, "mark": mark}
         workers.ask("app_api.sample_to", str(place), str(out), seconds=PATIENCE, **asked)
         return out.read_bytes()
 
