@@ -3,8 +3,10 @@
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from synth.languages import _
 
@@ -33,6 +35,7 @@ LATER = (
     "synth.pipeline.retention",
     "synth.pipeline.reached",
 )
+DRAWN = "page_drawn"
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
 ICONS = {
     "preview": ":material/preview:",
@@ -46,6 +49,7 @@ ICONS = {
 
 def main() -> None:
     """One run of the script: shows the page that was asked for, to somebody who may see it."""
+    _leave()
     st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
     st.html(STYLE)
     st.logo(LOGO, icon_image=ICON, size="large")
@@ -58,6 +62,15 @@ def main() -> None:
         _page(who)
     except Exception as error:
         frame.tell(error)
+
+
+def _leave() -> None:
+    """Forgets what the page before drew again by itself: asked for by a browser behind a slow line that has not heard
+    of the new page yet, it would be run as the page before, and the browser would then empty the new one."""
+    context: Any = get_script_run_ctx()
+    if st.session_state.get(DRAWN) != context.page_script_hash:
+        st.session_state[DRAWN] = context.page_script_hash
+        context.fragment_storage.clear()
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,6 +1,7 @@
 """A server of the application and a browser that visits it, for tests. Skipped where Chromium is not installed."""
 
 import os
+import queue
 import re
 import shutil
 import signal
@@ -147,13 +148,13 @@ def chromium(errors: list[str]) -> Iterator[Callable]:
 
 
 class Relay(socketserver.ThreadingTCPServer):
-    """Hands bytes on between a browser and a server's port, or breaks every connection."""
+    """Hands bytes on between a browser and a server's port, ``lag`` seconds late, or breaks every connection."""
 
     daemon_threads, allow_reuse_address = True, True
 
     def __init__(self, target: int) -> None:
         self.open: set[socket.socket] = set()
-        self.working, self.target = True, target
+        self.working, self.target, self.lag = True, target, 0.0
         super().__init__(("127.0.0.1", 0), _Hand)
         self.port = self.server_address[1]
 
@@ -182,11 +183,22 @@ class _Hand(socketserver.BaseRequestHandler):
             back.join()
             self.server.open -= set(ends)
 
-    @staticmethod
-    def _pour(source: socket.socket, sink: socket.socket) -> None:
+    def _pour(self, source: socket.socket, sink: socket.socket) -> None:
+        under_way: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        arriving = threading.Thread(target=self._arrive, args=(under_way, sink), daemon=True)
+        arriving.start()
         with suppress(OSError):
             while data := source.recv(1 << 16):
-                sink.sendall(data)
+                under_way.put((time.monotonic() + self.server.lag, data))
+        under_way.put((0.0, b""))
+        arriving.join()
+
+    @staticmethod
+    def _arrive(under_way: queue.SimpleQueue[tuple[float, bytes]], sink: socket.socket) -> None:
+        with suppress(OSError):
+            while (part := under_way.get())[1]:
+                time.sleep(max(part[0] - time.monotonic(), 0.0))
+                sink.sendall(part[1])
         with suppress(OSError):
             sink.shutdown(socket.SHUT_RDWR)
 

@@ -195,6 +195,33 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     assert errors == []
 
 
+def test_behind_a_slow_line_no_page_is_emptied_by_what_the_page_before_asks_for(house):
+    """A followed run's page asks for itself each second, also after the server has gone on to another page."""
+    _, port, opened, errors = house
+    with relay(port) as line:
+        page = opened(with_token(line.port), **WIDE)
+        to_run(page)
+        soonest(page)
+        line.lag = 0.8
+        page.get_by_role("button", name="make the table").click()
+        stays(page, "The result").get_by_role("button", name=re.compile(r"^Download .*\.zip$")).wait_for()
+        press(page, "Back: Privacy", "Privacy and accuracy")
+        page.get_by_role("button", name="make the table").click()
+        page.get_by_role("button", name="Cancel the run").wait_for()
+        page.wait_for_timeout(1500)
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
+        stays(page, "Ledger")
+        page.context.close()
+    assert errors == []
+
+
+def stays(page, heading: str):
+    """A page that was drawn, and that stands after what was under way has arrived."""
+    there(page, heading)
+    page.wait_for_timeout(4000)
+    return there(page, heading)
+
+
 def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(house, home, people):
     """The run goes on without its window and its server; a narrow screen finds it."""
     (home / "people.csv").write_bytes(people)
