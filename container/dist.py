@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 NAMESPACE = "facsimile-release"
+READABLE = 0o022  # the umask of what is packed: modes go into both archives
 
 
 def suffix(version: str, described: str) -> str:
@@ -49,7 +50,7 @@ def packed(added: str) -> None:
     time = git("log", "-1", "--format=%ct")
     with tempfile.TemporaryDirectory() as name:
         whole = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x", "-C", name], input=whole, check=True)
+        subprocess.run(["tar", "-x", "--no-same-permissions", "-C", name], input=whole, check=True, umask=READABLE)
         command = [
             sys.executable,
             "setup.py",
@@ -65,7 +66,7 @@ def packed(added: str) -> None:
             str(DIST),
         ]
         own = os.environ | {"SOURCE_DATE_EPOCH": time}  # which the wheel follows, and the sdist does not
-        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False, env=own)
+        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False, env=own, umask=READABLE)
         if done.returncode:
             sys.exit(f"make dist: {done.stderr[-2000:]}")
     for sdist in DIST.glob("*.tar.gz"):

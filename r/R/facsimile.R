@@ -10,8 +10,9 @@ schema_of <- function(schema) if (is.character(schema)) library_of()$Schema$load
 table_of <- function(data) {
   if (is.character(data)) return(normalizePath(data))
   before <- Sys.umask("077")
+  plain <- options(scipen = 100) # 100000, never 1e+05
   file <- tempfile(fileext = ".csv")
-  on.exit({ unlink(file); Sys.umask(before) })
+  on.exit({ unlink(file); Sys.umask(before); options(plain) })
   utils::write.csv(data, file, row.names = FALSE, na = "", fileEncoding = "UTF-8")
   reticulate::import("pandas", convert = FALSE)$read_csv(file, dtype = "str", keep_default_na = FALSE)
 }

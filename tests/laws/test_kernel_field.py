@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from synth.errors import UsageError
 from synth.mechanisms import gradients as mechanism
-from synth.numeric.kernel_field import NUGGET
+from synth.numeric.kernel_field import NUGGET, KernelField
 from synth.privacy.accounting.events import PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -71,9 +73,10 @@ def test_a_rows_whitened_gradient_is_no_longer_than_one_before_any_clip(labelled
         weights = at(plan, spread=spread, seed=seed)
         many = mechanism.PerExampleGradients(plan)
         many.at(weights)
-        lengths = np.linalg.norm(many.of(EVERY if labelled else EVERY[:, :2], np.zeros((128, 0))).numpy(), axis=1)
-        assert lengths.max() <= 1 + 1e-9
-        longest = max(longest, lengths.max())
+        for rows, _ in many.shares(EVERY if labelled else EVERY[:, :2]):  # each label's at its own points
+            lengths = np.linalg.norm(many.of(rows, np.zeros((128, 0))).numpy(), axis=1)
+            assert lengths.max() <= 1 + 1e-9
+            longest = max(longest, lengths.max())
     assert longest > (0.8 if (widths, spread) == (1, 0.3) else 0)
 
 
@@ -99,6 +102,23 @@ def test_all_neighbours_move_the_sum_by_at_most_the_charge(labelled, widths, sig
     assert isinstance(charged[Relation.REPLACE_ONE], PoissonSampledReplacedDpEvent)
     assert charged[Relation.ADD_REMOVE].count == 3
     assert charged[Relation.ADD_REMOVE].sigma == sigma
+
+
+@pytest.mark.parametrize("label", [None, 0, 1])
+def test_a_machine_on_which_a_rows_place_counts_is_refused_whatever_its_label(monkeypatch, label):
+    """The last bit of one label's rows depends on where they stand: no first step is answered."""
+    exact = KernelField.numbers
+
+    def numbers(field, rows):
+        own = 1.0 if label is None else rows[0, field.start + label]
+        return exact(field, rows) * (1 + 2.0**-52 * own * torch.arange(len(rows), dtype=torch.float64)[:, None])
+
+    plan = descent(label is not None)
+    step, codes = Step(descent=plan, number=0, weights=at(plan)), {n: EVERY[:, i] for i, n in enumerate("abc")}
+    mechanism.check_places(step)
+    monkeypatch.setattr(KernelField, "numbers", numbers)
+    with pytest.raises(UsageError, match="where a row stands"):
+        mechanism.Descents().answer(step, codes, Counted())
 
 
 @pytest.mark.parametrize("factor", [0.93, 1.0, 1.07])

@@ -6,9 +6,9 @@ from math import isclose, sqrt
 import numpy as np
 import pytest
 
-from synth.mechanisms import counts
+from synth.mechanisms import counts, laplace
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Counts, Marginal
+from synth.questions import Bins, Counts, Laplace, Marginal
 from synth.sources.rows import block_counts
 from tests.evil_twins import Silent
 
@@ -117,15 +117,23 @@ def test_chunks_of_rows_count_as_one(monkeypatch):
 
 
 def test_the_lectures_four_sensitivities_are_the_largest_moves():
-    """L2 and L1: histograms, rows added or replaced; k ballots of each; Gram matrices of rows with entries up to 1."""
+    """L2 and L1: histograms, rows added or replaced; k ballots of each; Gram matrices of rows with entries up to 1.
+    Of the first three they are what Gaussian and Laplace counts of a table, or of k tables, are charged for."""
 
     def moves(added):
         return [(np.linalg.norm(m), np.abs(m).sum()) for m in added]
 
+    def charged(relation, tables):
+        adjacency = Adjacency(relation=relation)
+        many = Counts(purpose="t", marginals=tuple(Marginal(bins=(A,), sigma=1.0) for _ in range(tables)))
+        pure = Laplace(purpose="t", tables=((A,),) * tables, scale=1.0)
+        squares = sum(e.mu2 for e in counts.events(many, adjacency))
+        return pytest.approx((sqrt(squares), laplace.sensitivity(pure, adjacency)))
+
     cells = np.eye(4)
-    assert max(moves(cells)) == (1, 1)
-    assert max(moves(a - b for a in cells for b in cells)) == (sqrt(2), 2)
+    assert max(moves(cells)) == (1, 1) == charged(Relation.ADD_REMOVE, 1)
+    assert max(moves(a - b for a in cells for b in cells)) == (sqrt(2), 2) == charged(Relation.REPLACE_ONE, 1)
     ballots = [np.array(b) for b in product([0, 1], repeat=5) if sum(b) <= 3]
-    assert max(moves(ballots)) == (sqrt(3), 3)
+    assert max(moves(ballots)) == (sqrt(3), 3) == charged(Relation.ADD_REMOVE, 3)
     grams = [np.outer(x, x) for x in product([-1, 0.5, 1], repeat=3)]
     assert max(moves(grams)) == (3, 9)

@@ -7,6 +7,7 @@ import copy
 import importlib
 import importlib.util
 import json
+import os
 import re
 import shlex
 import shutil
@@ -294,14 +295,18 @@ def test_a_version_is_its_tag_s(described, ending):
 
 
 @pytest.mark.long
-def test_a_release_has_the_same_bytes_in_two_folders(tmp_path, monkeypatch):
+def test_a_release_has_the_same_bytes_in_two_folders_whatever_the_umask(tmp_path, monkeypatch):
     if subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).returncode:
         pytest.skip("this is no checkout of git's")
     sums = []
-    for name in ("a", "b"):
+    for name, umask in (("a", 0o002), ("b", 0o077)):
         monkeypatch.setattr(dist, "DIST", tmp_path / name)
         (tmp_path / name).mkdir()
-        dist.packed(".dev0+gabc1234")
+        before = os.umask(umask)
+        try:
+            dist.packed(".dev0+gabc1234")
+        finally:
+            os.umask(before)
         assert len(list((tmp_path / name).iterdir())) == 2
         sums.append(dist.summed(tmp_path / name).read_text())
         time.sleep(1.1)  # archives count seconds

@@ -281,12 +281,15 @@ def test_the_first_page_of_the_application_loads_none_of_it(place):
 
 
 SCRIPT = """
+from typing import Any
+
 import synth
 
 schema = synth.Schema.load("people.schema.json")
 result = synth.run("people.csv", schema=schema, epsilon=1.0, delta=1e-5, out="release")
 reveal_type(synth.Synthesizer(schema, epsilon=1.0).fit("people.csv").sample(5))
 reveal_type(result)
+card: dict[str, Any] = synth.Release("release").card
 reveal_type(synth.Release("release").card)
 reveal_type(synth.report("release", "report.html"))
 reveal_type(synth.draft("people.csv").schema)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -29,8 +30,16 @@ answer <- ask("release", question, people, epsilon = 1, dataset = "club")
 stopifnot(answer$term == "mean", answer$low < answer$high)
 refused <- tryCatch(syn(people, "people.schema.json", epsilon = 1), error = conditionMessage)
 stopifnot(grepl("dataset", refused))
+whole <- c(100000, 1e15, 20000000, NA)
+stopifnot(identical(facsimile:::frame_of(facsimile:::table_of(data.frame(a = whole, b = 1L)))$a,
+                    c("100000", "1000000000000000", "20000000", NA)), getOption("scipen") == 0)
 cat("done", sum(is.na(made$syn$region)), list.files(tempdir(), pattern = "csv$"))
 """
+
+
+def test_the_package_has_the_projects_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"Version: {project}\n" in (ROOT / "r" / "DESCRIPTION").read_text()
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from synth.privacy.relation import Relation
 from synth.questions import DescentRelease
 from tests.laws.kernel_points import at, descent, field_at
 from tests.unit.generators import helpers
-from tests.unit.generators.embedding_helpers import CHAIN, chain
+from tests.unit.generators.embedding_helpers import CHAIN, chain, pair_error
 
 METHOD = DPKernel(form="stepwise", steps=60, rate=0.1, points=24, lengthscale=1.0, widths=2)
 
@@ -37,20 +37,18 @@ def test_the_whole_budget_is_spent_and_no_more(relation):
 
 @pytest.mark.parametrize("variant", ["joint", "conditional", "parallel"])
 def test_a_generator_for_all_labels_or_for_each_learns_how_columns_go_together(variant):
-    """Of b and d, which agree in the table nine times in ten and half the time in independent columns.
-
-    With the label a column like others a relation may come out reversed (docs/generators/embeddings.md): nothing is
-    claimed of it but its one-ways.
-    """
-    method = replace(METHOD, variant=variant, learning_rate=5e-3)
+    """Of b and d, which agree in the table nine times in ten and half the time in independent columns; where the label
+    is a column like others it takes more steps."""
+    method = replace(METHOD, variant=variant, steps=200 if variant == "joint" else 60)
     releases, setting, _ = measured(method, rows=30_000)
     weights = releases[-1].weights
     assert len(weights) == (12 if variant == "parallel" else 6)
     rows = model_of(method, releases, setting).sample(4000, rng=np.random.default_rng(1))
     real = chain(30_000)
-    share = [np.mean((r["b"] >= 15) == (r["d"] == 1)) for r in (rows, real)]
     assert abs(np.mean(rows["d"]) - np.mean(real["d"])) < 0.06
-    assert variant == "joint" or share[0] > 0.6
+    assert 0.6 < np.mean((rows["b"] >= 15) == (rows["d"] == 1)) < 0.9
+    permuted = {n: np.random.default_rng(i).permutation(codes) for i, (n, codes) in enumerate(rows.items())}
+    assert pair_error(real, rows) < 0.8 * pair_error(real, permuted)
 
 
 def test_the_steps_of_another_training_are_refused():
