@@ -95,7 +95,7 @@ def words(*texts: str) -> set[str]:
 
 
 ENGLISH = re.compile(r"\b(?:the|and|with|which|are|is|of|to|by|for|from|this|that|not)\b", re.IGNORECASE)
-VALUE = re.compile(r"(?:^|(?<=[^\w\s])|(?<=[^\w\s] ))not working(?=$|[^\w\s])")  # the sample's, between others
+VALUE = re.compile(r"(?<![a-z] )not working|(?<=occupation )not working")  # the sample's, alone or behind its column
 POINTS = re.compile(r"(?<![\w.-])\d+\.\d{1,2}(?![\w.])|\d{1,3},\d{3},\d{3}")  # numbers as in English
 
 
