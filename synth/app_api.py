@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.release.card import papers
     from synth.release.card.card import meaning, odds
+    from synth.release.card.limits import chance
     from synth.report.answer_page import ANSWER
     from synth.report.answer_page import answers as answers_of
     from synth.report.answer_page import framed as answer_picture
@@ -117,6 +118,7 @@ _HOME = {
     "card_html": "report.card_page:render_html",
     "canonical": "schema.names",
     "audience_of": "pipeline.same_rows",
+    "chance": "release.card.limits",
     "charged_before": "pipeline.prepare",
     "choice_columns": "report.chosen_release:shared",
     "choice_distances": "report.chosen_release:distances",

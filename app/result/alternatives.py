@@ -9,7 +9,7 @@ import streamlit as st
 
 import synth
 from app.result import comparison, releasing
-from app.result.comparison import LEVELS
+from app.result.comparison import percent
 from app.run import runs
 from app.run.forecast import methods
 from app.run.options import ask
@@ -18,7 +18,7 @@ from app.session import frame, words, workers
 from app.session.access import mine
 from app.session.state import wizard
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, numerals, phrase
+from synth.languages import Texts, _, phrase
 
 FAMILIES = (
     {"mixture", "independent"},
@@ -58,7 +58,7 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"method": method, "options": {}}
     if schema is not None:
         before = _("as before ({target})").format(target=schema.target or _("none"))
-        asked["options"] = ask(about[method]["options"], {}, key=f"refit_{method}")
+        asked["options"] = ask(about[method], {}, key=f"refit_{method}")
         about_target = _("The fit gives its relations more care. What was asked of the table stays the same.")
         asked["target"] = st.selectbox(
             _("Column to predict"),
@@ -195,7 +195,7 @@ def _lines(job: jobs.Job) -> dict[str, str]:
     }
     if not runs.is_joined(job):
         means = _reported(job, "means")["means"]  # distances to the run's own noisy counts
-        lines |= {t: _percent(means[k]["distance"]) if means.get(k) else "–" for k, t in ANSWERS.items()}
+        lines |= {t: percent((means.get(k) or {}).get("distance")) for k, t in ANSWERS.items()}
         return lines | _scores(made)
     told = _reported(job, "verdict")["verdict"]
     lines |= {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in told}
@@ -206,11 +206,7 @@ def _lines(job: jobs.Job) -> dict[str, str]:
 
 
 def _level(level: str, value: float | None) -> str:
-    return LEVELS[level].lower() + ("" if value is None else f" ({_percent(value)})")
-
-
-def _percent(share: float) -> str:
-    return numerals(f"{100 * share:.1f} %")
+    return phrase(level) + ("" if value is None else f" ({percent(value)})")
 
 
 def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
@@ -227,5 +223,5 @@ def _scores(made: Any) -> dict[str, str]:
     titles = [_("real rows: {use}").format(use=n) for n in (_("distance, columns"), _("distance, pairs"), "SDMetrics")]
     if made is None:
         return dict.fromkeys(titles, _("not scored"))
-    quality = _("none") if made.quality is None else _percent(made.quality.score)
-    return dict(zip(titles, (_percent(made.one_way_mean), _percent(made.pairs_mean), quality), strict=True))
+    quality = _("none") if made.quality is None else percent(made.quality.score)
+    return dict(zip(titles, (percent(made.one_way_mean), percent(made.pairs_mean), quality), strict=True))

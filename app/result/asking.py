@@ -70,7 +70,7 @@ def decides(asked: Asked) -> bool:
         return False
 
 
-def answer(asked: Asked, *, epsilon: float, delta: float = DELTA) -> jobs.Job:
+def answer(asked: Asked, *, epsilon: float) -> jobs.Job:
     """Puts the answer in line, or before a reviewer where the roles ask for one. Errors: UsageError."""
     about = asked.run.request()
     who, name = access.allow("answer_question", about.get("owner")), str(about["dataset"])
@@ -84,7 +84,7 @@ def answer(asked: Asked, *, epsilon: float, delta: float = DELTA) -> jobs.Job:
         source=about.get("source"),
         schema_file=str(place / "schema.json"),
         epsilon=epsilon,
-        delta=delta,
+        delta=DELTA,
         relation=about["relation"],
         dataset=name,
         label=about.get("label"),
@@ -101,10 +101,8 @@ def answer(asked: Asked, *, epsilon: float, delta: float = DELTA) -> jobs.Job:
     except synth.UsageError:
         job.cancel()
         raise
-    if rules.needs_approval(name, epsilon):  # of a server that is killed before, the question is decided anew
-        job.write(jobs.Status(state="held"))
-        return job
-    return runs.queued(job)
+    # of a server that is killed before, the question is decided anew
+    return runs.queued(job, held=rules.needs_approval(name, epsilon))
 
 
 def decline(asked: Asked, why: str) -> None:

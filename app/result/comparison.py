@@ -1,6 +1,5 @@
 """The steward's part of the result, with the full report: all of it uses real rows and stands under its banner."""
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 import synth
@@ -22,13 +20,6 @@ from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import Texts, _, current, numerals, phrase, prose
 
-LEVELS = Texts(
-    {
-        "good for": "Good for",
-        "usable with care for": "Usable with care for",
-        "not for": "Not for",
-    }
-)
 SIGNS = {
     "good for": (":green[", "check_circle"),
     "usable with care for": (":orange[", "error"),
@@ -66,8 +57,9 @@ def uses(result: Any, key: str = "why") -> None:
     if result.unsure:
         st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (colour, icon) in SIGNS.items():
-        if served := "; ".join(frame.escape(u.title) for u in result.at(level)):
-            st.markdown(f"{colour}:material/{icon}:] **{LEVELS[level]}** {served}.")
+        if served := result.at(level):
+            titles = "; ".join(frame.escape(use.title) for use in served)
+            st.markdown(f"{colour}:material/{icon}:] **{served[0].heading}** {titles}.")
     frame.fold(_("Why, and what would help"), key, lambda: _figures(result))
 
 
@@ -146,16 +138,10 @@ def grid(ordered: list[Any], key: str, *, shows: bool = False) -> None:
         st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
 
-def _kept(field: str, options: list[str], usual: str) -> None:
-    """A field of an earlier run may name what this one has not."""
-    if st.session_state.get(field) not in options:
-        st.session_state[field] = usual
-
-
 def _columns(result: Any) -> None:
     """The columns of a comparison, and one of them in full."""
     worst, names = result.worst_first(), list(result.columns)
-    _kept("compare_column", names, worst[0].column)
+    frame.held("compare_column", worst[0].column, names)
     grid(worst, "small", shows=True)
     name = st.selectbox(_("Column"), names, key="compare_column", help=_("Shares of its values in both tables."))
     one = result.one_way[name]
@@ -240,7 +226,7 @@ def _three(result: Any) -> None:
         return
     labels = list(result.groups[third].labels)
     commonest = str(labels[int(np.bincount(result.codes[0][third]).argmax())])  # in the real table
-    _kept("three_group", labels, commonest)
+    frame.held("three_group", commonest, labels)
     value = st.selectbox(
         _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
     )
@@ -267,11 +253,11 @@ def _groups(result: Any, said: Any) -> None:
         st.info(_("There is one column only, so there is nothing to see within its groups."))
         return
     worst = next(iter(said.worst.get("group", ())), None) if said is not None else None
-    _kept("group_column", names, worst.names[0] if worst else names[0])
+    frame.held("group_column", worst.names[0] if worst else names[0], names)
     left, right = st.columns(2)
     name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
     labels = list(result.groups[name].labels)
-    _kept("group_value", labels, worst.names[1] if worst and worst.names[1] in labels else labels[0])
+    frame.held("group_value", worst.names[1] if worst and worst.names[1] in labels else labels[0], labels)
     value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
     inside = result.within(name, value)
     both = result.two_way(name, inside[0].column, where=(name, value))
@@ -293,9 +279,8 @@ def _chosen(result: Any, key: str, usual: Iterable[str]) -> list[str]:
     """A menu of columns for each place."""
     names, usual, out = list(result.columns), list(usual), []
     for side, place, default in zip(st.columns(len(usual)), PLACES, usual, strict=False):
-        _kept(f"{key}_{place}", names, default)
         label, said = PLACES[place]
-        out.append(side.selectbox(label, names, key=f"{key}_{place}", help=said))
+        out.append(side.selectbox(label, names, key=frame.held(f"{key}_{place}", default, names), help=said))
     return out
 
 
@@ -396,10 +381,7 @@ def _ask(job: jobs.Job, release: Path, task: Any, *arguments: str) -> Any:
 
 def _outside(job: jobs.Job) -> None:
     """Cells that the description does not know: many of them mean that it is wrong."""
-    try:
-        parsed = json.loads((job.path / "steward.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return
+    parsed = jobs.read_json(job.path / "steward.json") or {}
     kinds = {"clamped": _("beyond smallest or largest"), "unreadable": _("not among the values")}
     parts = [f"{name}: {n:,} {said}" for kind, said in kinds.items() for name, n in parsed.get(kind, {}).items() if n]
     if parts:
@@ -419,13 +401,11 @@ def parts(result: Any, said: Any = None) -> None:
     )
     st.caption(used.format(r=result))
     _weighted(result)
-    shown = part_names() if result.scorable else part_names()[1:]
-    tabs = st.tabs(shown, key="compared_part", on_change="rerun")
-    draws = (_scores, _columns, pairs, _associations, _three, partial(_groups, said=said))
-    for tab, draw in zip(tabs, draws[-len(shown) :], strict=True):
-        if tab.open is not False:
-            with tab:
-                draw(result)
+    draws: Sequence[Any] = (_scores, _columns, pairs, _associations, _three, partial(_groups, said=said))
+    shown = {name: partial(draw, result) for name, draw in zip(part_names(), draws, strict=True)}
+    if not result.scorable:
+        del shown[part_names()[0]]
+    frame.tabs(shown, "compared_part")
 
 
 def _weighted(result: Any) -> None:
@@ -464,23 +444,18 @@ def _scores(result: Any) -> None:
     )
     with st.container(horizontal=True):
         for label, score, said in scores:
-            st.metric(label, _percent(score), border=True, width=155, help=said)
+            st.metric(label, percent(score), border=True, width=155, help=said)
     said = _("On {n[0]:,} real and {n[1]:,} synthetic rows, drawn with a fixed seed.")
     st.caption(said.format(n=quality.rows["table"]))
     if quality.left_out:
         st.caption(_("Left out for their many categories: ") + frame.escape(", ".join(quality.left_out)))
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
-    _table((_("Column"), _("Score")), [(n, _percent(s)) for n, s in worst])
+    frame.table((_("Column"), _("Score")), [(n, percent(s)) for n, s in worst])
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """A share of rows, or a score; a dash where there is none."""
     return "–" if share is None else numerals(f"{100 * share:.1f} %")
-
-
-def _table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
-    """A small table; its cells are no Markdown."""
-    cells = [[frame.escape(cell) for cell in line] for line in lines]
-    st.table(pd.DataFrame(cells, columns=list(heads)), hide_index=True)
 
 
 MOST_BINS = 12  # of numbers of rows in a chart
@@ -492,7 +467,7 @@ def _across(result: Any) -> None:
     uses(result.verdict)
     st.subheader(_("Across tables"), anchor=False)
     counts = [(t, numerals(f"{real:,}"), numerals(f"{synthetic:,}")) for t, (real, synthetic) in result.rows.items()]
-    _table((_("Table"), _("Real rows"), _("Synthetic")), counts)
+    frame.table((_("Table"), _("Real rows"), _("Synthetic")), counts)
     st.caption(_("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says."))
     boxes = st.columns(2) if len(result.numbers) > 1 else [st.container()]
     for i, one in enumerate(result.numbers):
@@ -513,7 +488,7 @@ def _across(result: Any) -> None:
         )
     )
     heads = (_("About"), _("This release"), _("A second real sample"), _("Independent columns"))
-    _table(heads, [(about, *map(_percent, result.mean(about))) for about in result.pairs])
+    frame.table(heads, [(about, *map(percent, result.mean(about))) for about in result.pairs])
     if result.pairs:
         about = st.selectbox(
             _("Pairs of columns, the farthest first"),
@@ -523,15 +498,15 @@ def _across(result: Any) -> None:
         )
         pair = _("{first} and {second}")
         worst = sorted(result.pairs[about], key=lambda p: -p.distance)[:PAIRS_SHOWN]
-        figures = [map(_percent, (p.distance, p.by_chance, p.independent)) for p in worst]
+        figures = [map(percent, (p.distance, p.by_chance, p.independent)) for p in worst]
         named = [pair.format(first=p.first, second=p.second) for p in worst]
-        _table(heads, [(name, *of) for name, of in zip(named, figures, strict=True)])
+        frame.table(heads, [(name, *of) for name, of in zip(named, figures, strict=True)])
     if (quality := result.quality) is not None:
         said = _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.")
         st.markdown(said.format(score=100 * quality.score))
         relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
         scored = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))
-        _table(scored, [(n, *map(_percent, scores)) for n, scores in {**quality.tables, **relations}.items()])
+        frame.table(scored, [(n, *map(percent, scores)) for n, scores in {**quality.tables, **relations}.items()])
 
 
 def _numbers(one: Any) -> Any:
@@ -577,12 +552,13 @@ SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
 def full_report(job: jobs.Job, release: Path) -> None:
     """The full report: the finished page, how far one is, or the button that begins it."""
     page, latest = job.path / PAGE, _latest_report(job)
-    if latest is not None and latest.status().final:
-        for left in latest.path.glob(f"{HELD_OUT}*"):
-            left.unlink(missing_ok=True)  # of a report that was ended before it could read them
-    if latest is not None and not latest.status().final:
+    status = jobs.Status() if latest is None else latest.status()
+    if latest is not None and not status.final:
         follow(str(latest.path), about=_("Writes the full report. It spends nothing, and you may leave this page."))
-    elif page.exists():
+        return
+    for left in latest.path.glob(f"{HELD_OUT}*") if latest is not None else ():
+        left.unlink(missing_ok=True)  # of a report that was ended before it could read them
+    if page.exists():
         access.offer(
             _("Download the full report (steward only)"),
             page.name if len(_pages(job)) == 1 else "steward-only.zip",
@@ -592,9 +568,9 @@ def full_report(job: jobs.Job, release: Path) -> None:
             help=_("It is marked on every page and stays with you."),
         )
     else:
-        if latest is not None and latest.status().state == "failed":
+        if latest is not None and status.state == "failed":
             st.error(_("No report was written: {plain}.").format(plain=frame.escape(runs.why(latest))))
-        if latest is not None and latest.status().state == "cancelled":
+        if status.state == "cancelled":
             st.caption(_("The last one was cancelled; nothing was written or spent."))
         frame.fold(_("The full report"), "full_report", lambda: _ask_report(job, release))
 

@@ -57,9 +57,7 @@ def standing_rare(few: dict[str, int] | None, release: Path) -> None:
 
 def standing_begun(release: Path) -> Future[dict[str, int]]:
     """How many such values there are, by column, counted beside the page. It depends on the release alone."""
-    card = release / "card.json"  # which names the tables' bytes
-    key = ("standing", str(card), card.stat().st_mtime_ns)
-    return workers.once(key, lambda: workers.ask("app_api.standing", str(release), seconds=PATIENCE))
+    return workers.of_release(release, "app_api.standing", seconds=PATIENCE)
 
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()

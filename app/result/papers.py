@@ -2,7 +2,6 @@
 
 import json
 from concurrent.futures import Future
-from contextlib import suppress
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -45,11 +44,11 @@ def read(job: jobs.Job) -> tuple[dict[str, Any], list[str]]:
 
     What a reviewer has released keeps the answers that he saw; where nobody else is named, he is who approved.
     """
-    form, mark = _json(store(job)), looks.released(job) or {}
+    form, mark = jobs.read_json(store(job)) or {}, looks.released(job) or {}
     reviewer = mark.get("approved_by")
     if not reviewer:
         return dict(form.get("answers") or {}), _files(job, form.get("unfinished"))
-    shown = mark.get("shown") or {"papers": _json(job.path / OWN), "unfinished": form.get("unfinished")}
+    shown = mark.get("shown") or {"papers": jobs.read_json(job.path / OWN) or {}, "unfinished": form.get("unfinished")}
     # what was empty stays so: nobody writes under another's signature
     return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), _files(job, shown["unfinished"])
 
@@ -65,13 +64,6 @@ def _files(job: jobs.Job, noted: Any) -> list[str]:
     if noted is True:
         return sorted(paper.file for paper in app_api.unwritten_papers(runs.release(job), {}))
     return list(noted or ())
-
-
-def _json(file: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        documents = json.loads(file.read_text(encoding="utf-8"))
-        return documents if isinstance(documents, dict) else {}
-    return {}
 
 
 def changed(job: jobs.Job) -> float:
@@ -172,7 +164,7 @@ def _ask(paper: dict[str, Any], name: str, value: Any) -> None:
 
 def _known(job: jobs.Job) -> dict[str, str]:
     """Drafts of answers from what the application knows; they count once somebody saves them."""
-    facts = _json(runs.release(job) / "schema.json")
+    facts = jobs.read_json(runs.release(job) / "schema.json") or {}
     uses = "; ".join(statements.use_sentence(use) for use in facts.get("uses") or ())
     return {
         "intended_use": _("{uses}; not for statements about single rows.").format(uses=uses) if uses else "",
@@ -183,7 +175,7 @@ def _known(job: jobs.Job) -> dict[str, str]:
 
 def _save(job: jobs.Job, paper: dict[str, Any]) -> None:
     access.allow("write_papers", job.request().get("owner"))
-    held = _json(store(job))
+    held = jobs.read_json(store(job)) or {}
     given = {n: str(st.session_state.get(f"{paper['file']}_{n}") or "").strip() for n in paper["asks"]}
     with frame.told():
         answers = app_api.papers.checked({**(held.get("answers") or {}), **given})

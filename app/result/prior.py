@@ -10,14 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from app.session import charts, frame, workers
-from synth.app_api import jobs
 from synth.languages import _
 
 PATIENCE = 120.0
 MOST = 40  # values of a column in one picture
 
 
-def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
+def section(place: Path, card: dict[str, Any]) -> None:
     """A line for each column and pair, and one of them as a picture."""
     if not card.get("priors"):
         return
@@ -29,8 +28,7 @@ def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
             "may be published, and stands in the report."
         ).format(names=frame.escape(names))
     )
-    key = ("evidence", str(job.path), str((place / "card.json").stat().st_mtime_ns))
-    wanted = workers.once(key, lambda: workers.ask("app_api.prior_evidence", str(place), seconds=PATIENCE))
+    wanted = workers.of_release(place, "app_api.prior_evidence", seconds=PATIENCE)
     workers.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
 
 

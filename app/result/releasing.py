@@ -95,10 +95,8 @@ def ask_choice(chosen: Sequence[jobs.Job], key: str, ways: Iterable[str]) -> Non
 
 def asked(job: jobs.Job) -> str | None:
     """Who asked a reviewer to release this result, None where nobody did."""
-    try:
-        return str(json.loads((job.path / ASKED).read_text(encoding="utf-8"))["by"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    noted = jobs.read_json(job.path / ASKED) or {}
+    return str(noted["by"]) if "by" in noted else None
 
 
 def ask(job: jobs.Job) -> None:

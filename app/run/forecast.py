@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-import synth
 from app.run import caps
 from app.session import access, charts, frame, state, tasks, words, workers
 from app.session.state import Wizard, dataset, facts_of, linked, together
@@ -33,9 +32,7 @@ def begun(w: Wizard, *, method: str | None = None, curve: bool = False) -> Plans
 
     Public facts only. Errors: UsageError, InputError.
     """
-    who, (facts, problem) = access.allow("forecast").name, facts_of(w)
-    if facts is None:
-        raise synth.InputError(problem)
+    who, facts = access.allow("forecast").name, state.checked(w)
     asked: dict[str, Any] = {
         "rows": w.rows,
         "delta": w.delta,
@@ -89,14 +86,9 @@ def joined_shown(w: Wizard, plan: Any) -> None:
     """What to expect of rows that belong together: how far noise alone is off, the root first."""
     order = list(dict.fromkeys(a.table for a in plan.steps))
     lines = sorted(plan.steps, key=lambda a: order.index(a.table))
-    st.table(
-        {
-            _("Table"): [frame.escape(a.table) for a in lines],
-            _("Asked"): [frame.escape(a.purpose) for a in lines],
-            _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
-        },
-        hide_index=True,
-    )
+    errors = [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines]
+    asked = [(a.table, a.purpose, error) for a, error in zip(lines, errors, strict=True)]
+    frame.table((_("Table"), _("Asked"), _("Error")), asked)
     st.caption(
         _(
             "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
@@ -130,9 +122,7 @@ def reach(w: Wizard) -> Callable[[], None]:
     """Figures and advice, at once: they rest on public facts and constants of public tables alone. Returns what draws
     the curve below them, which the way on need not wait for."""
     access.allow("forecast")
-    facts, problem = facts_of(w)
-    if facts is None:
-        raise synth.InputError(problem)
+    facts = state.checked(w)
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
     result = app_api.expected(facts, epsilons=sorted({*STOPS, w.epsilon}), **asked)
     here = next(f for f in result if f.epsilon == w.epsilon)

@@ -8,7 +8,7 @@ import streamlit as st
 import synth
 from app.run import caps, runs
 from app.run.runs import follow
-from app.session import access, frame, tasks, workers
+from app.session import access, frame, state, tasks, workers
 from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
 from app.table import facts, keys, lists, stored
 from synth.app_api import jobs
@@ -115,10 +115,8 @@ def _count(w: Wizard) -> None:
     late = _("counting takes too long here; type about how many rows there are")
     with frame.told():
         stored.allow_table("use_table", w.table, w.source)
-        known, problem = facts_of(w)
-        if known is None:
-            raise synth.InputError(problem)
-        result = workers.ask(tasks.rough_rows, str(w.table), known.to_json(), w.source, seconds=COUNTING, late=late)
+        text = state.checked(w).to_json()
+        result = workers.ask(tasks.rough_rows, str(w.table), text, w.source, seconds=COUNTING, late=late)
         w.rows = st.session_state["rows"] = max(result, 1)
 
 

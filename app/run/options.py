@@ -10,16 +10,6 @@ from synth import app_api
 from synth.languages import Texts, _
 
 PATIENCE = 60.0  # seconds that loading torch may take
-CHOICES: dict[str, tuple[str, ...]] = {
-    "loss": ("moments", "kl", "reverse_kl", "js", "chi2", "hellinger"),
-    "encoding": ("auto", "merged", "binned", "scaled"),
-    "directions": ("rotation", "gaussian", "fixed"),
-    "form": ("anova", "path", "gaussian", "stepwise"),  # of dp_kernel; slicing's is a text
-    "sample": ("zeros", "fixed"),
-    "accounting": ("exact", "theorem_1", "swd"),
-    "gradients": ("none", "joint"),
-    "variant": ("joint", "conditional", "parallel"),
-}
 SAYS = Texts(
     {
         "accounting": "theorem_1, swd: as much noise as a published bound asks for, where that is more than needed.",
@@ -103,17 +93,16 @@ SAYS = Texts(
 )
 
 
-def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[str, Any]:
-    """The options that differ from their defaults."""
-    out = {}
-    for name, default in defaults.items():
-        value = _one(name, default, chosen.get(name, default), f"{key}_{name}")
-        if value != default:
-            out[name] = value
-    return out
+def ask(method: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[str, Any]:
+    """The options of a method of ``synth.methods`` that differ from their defaults."""
+    asked = {
+        name: _one(name, default, chosen.get(name, default), f"{key}_{name}", method["choices"].get(name))
+        for name, default in method["options"].items()
+    }
+    return {name: value for name, value in asked.items() if value != method["options"][name]}
 
 
-def _one(name: str, default: Any, value: Any, key: str) -> Any:
+def _one(name: str, default: Any, value: Any, key: str, known: list[str] | None) -> Any:
     label = words.of_option(name)
     said = SAYS.get(name, _("The method's page in docs/ explains it."))
     said = _("{said} Usual: {default}.").format(said=said, default=default)
@@ -123,8 +112,7 @@ def _one(name: str, default: Any, value: Any, key: str) -> Any:
         return int(st.number_input(label, value=int(value), step=1, key=key, help=said))
     if isinstance(default, float):
         return float(st.number_input(label, value=float(value), format="%.4g", key=key, help=said))
-    if default in CHOICES.get(name, ()):
-        known = CHOICES[name]
+    if known:
         return st.selectbox(label, known, index=known.index(value) if value in known else 0, key=key, help=said)
     return st.text_input(label, value=str(value), key=key, help=said).strip() or default
 

@@ -4,15 +4,15 @@ import json
 import shutil
 import zipfile
 from concurrent.futures import Future
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 import synth
 from app.session import access, charts, frame, tasks, workers
-from app.session.state import Wizard, dataset, facts_of, together, view, wizard
+from app.session.state import Wizard, checked, dataset, facts_of, together, view, wizard
 from app.table import intake, stored
 from synth.app_api import jobs
 from synth.languages import Texts, _, ngettext, phrase
@@ -48,7 +48,7 @@ def add_file(w: Wizard, upload: Any, *, why: str = "", who: str = "") -> None:
     """An uploaded public table, or a release as zip. Errors: UsageError, InputError; then nothing is kept."""
     try:
         access.allow("add_prior")
-        place = _room(w)
+        place = _room(w, upload.name)
         try:
             retained = stored.keep(upload, upload.name, place)
             if retained.suffix == ".zip":
@@ -134,9 +134,7 @@ def worth_of(w: Wizard) -> Future[Any] | None:
 
 def preview(w: Wizard) -> Future[Any]:
     """The whole way on public rows, begun or done: the comparison, and the folder. Errors: UsageError, InputError."""
-    who, (results, problem) = access.allow("preview").name, facts_of(w)
-    if results is None:
-        raise synth.InputError(problem)
+    who, text = access.allow("preview").name, checked(w).to_json()
     assert w.place is not None
     out = w.place / PREVIEW
     chosen = {n: getattr(w, n) for n in ("rows", "epsilon", "delta", "relation", "method", "options")} | asked(w)
@@ -144,9 +142,9 @@ def preview(w: Wizard) -> Future[Any]:
     def make() -> Any:
         shutil.rmtree(out, ignore_errors=True)
         late = _("the preview takes too long here; use `synth preview`")
-        return workers.ask(tasks.previewed, results.to_json(), str(out), seconds=PATIENCE, late=late, **chosen)
+        return workers.ask(tasks.previewed, text, str(out), seconds=PATIENCE, late=late, **chosen)
 
-    return workers.once(("preview", who, results.to_json(), json.dumps(chosen)), make)
+    return workers.once(("preview", who, text, json.dumps(chosen)), make)
 
 
 def _take(w: Wizard, path: Path, name: str, *, why: str = "", who: str = "") -> None:
@@ -155,17 +153,14 @@ def _take(w: Wizard, path: Path, name: str, *, why: str = "", who: str = "") -> 
     w.priors = [*w.priors, {"path": str(path), "name": name, "why": why.strip(), "who": who.strip()}]
 
 
-def _room(w: Wizard) -> Path:
+def _room(w: Wizard, name: str) -> Path:
     """A folder of its own for one upload, beside the note of the table."""
     if w.place is None:
         raise synth.UsageError(_("choose a table first"))
     number = 1 + max([int(p.name) for p in (w.place / "priors").glob("[0-9]*")], default=0)
     place = w.place / "priors" / str(number)
-    try:
+    with stored.room(name, place):
         place.mkdir(mode=0o700, parents=True)
-    except OSError as error:
-        reason = error.strerror or ""
-        raise synth.InputError(_("it could not be stored ({reason}); free some space").format(reason=reason)) from None
     return place
 
 
@@ -425,10 +420,6 @@ def _shown(w: Wizard, result: Any) -> None:
 
 
 def between(result: Any, name: str, epsilon: float) -> float:
-    """The error at an epsilon between two that were rehearsed, on logarithmic scales; at an end that end's."""
-    first, last = result[0], result[-1]
-    low, high = (max(getattr(f, name).last, 1e-9) for f in (first, last))
-    if first.epsilon == last.epsilon:
-        return low
-    part = (log(epsilon) - log(first.epsilon)) / (log(last.epsilon) - log(first.epsilon))
-    return exp(log(low) + min(1.0, max(0.0, part)) * (log(high) - log(low)))
+    """The error at an epsilon between those that were rehearsed, on logarithmic scales; beyond them, the nearest's."""
+    errors = [max(getattr(f, name).last, 1e-9) for f in result]
+    return float(np.exp(np.interp(np.log(epsilon), np.log([f.epsilon for f in result]), np.log(errors))))

@@ -12,21 +12,8 @@ import streamlit as st
 
 import synth
 from app.run import caps, options, prior
-from app.session import access, frame, words
-from app.session.state import (
-    EARLIER,
-    STEPS,
-    TABLES,
-    Wizard,
-    dataset,
-    effective,
-    method,
-    ready,
-    several,
-    together,
-    view,
-    wizard,
-)
+from app.session import access, frame, state, words
+from app.session.state import TABLES, Wizard, dataset, effective, method, ready, several, together, view, wizard
 from app.table import stored
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
@@ -35,6 +22,7 @@ from synth.languages import Texts, _, phrase
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
 Plain = dict[str, Any]
+AS_READ = ("unit", "max_rows", "unit_source", "learnt", "dialect")  # how a file is read, as its whole description says
 
 
 def start(w: Wizard) -> jobs.Job:
@@ -51,11 +39,7 @@ def start(w: Wizard) -> jobs.Job:
     facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
     reported = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
     jobs.write_file(facts, json.dumps(reported, ensure_ascii=False))
-    if rules.needs_approval(dataset(w), w.epsilon):
-        job.write(jobs.Status(state="held"))
-    else:
-        queued(job)
-    return job
+    return queued(job, held=rules.needs_approval(dataset(w), w.epsilon))
 
 
 def _request(w: Wizard) -> app_api.RunRequest:
@@ -145,24 +129,23 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
 
 
 def _asked(plain: Plain, columns: list[str]) -> Plain:
-    """The description of the columns that are learnt, without what is to be learnt, and of those that say whose."""
-    if "tables" in plain:
-        return _asked_of_tables(plain, columns)
-    keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
-    asked = {
-        n: _bare(c) if n in columns else {"type": "identifier"}
-        for n, c in plain["columns"].items()
-        if n in (*columns, *keys)
-    }
-    # the file is read as the whole description says
-    retained = ("unit", "max_rows", "unit_source", "learnt", "dialect")
-    return {**{k: v for k, v in plain.items() if k in retained}, "columns": asked}
+    """The description of the columns that are learnt, without what is to be learnt, and of those that say whose; of
+    several tables, of which ``columns`` are TABLE.COLUMN, of those and the tables above them."""
+    keys = [{k: v for k, v in key.items() if k != "order"} for key in plain.get("keys", ())]
 
+    def asked(table: str, described: Plain) -> Plain:
+        wanted = [n for n in described["columns"] if state.start(table) + n in columns]
+        whose = {described.get("unit"), *(n for key in keys for n in _of_key(key, table))}
+        kept = {
+            n: _bare(c) if n in wanted else {"type": "identifier"}
+            for n, c in described["columns"].items()
+            if n in wanted or n in whose
+        }
+        return {**{k: v for k, v in described.items() if k in AS_READ}, "columns": kept}
 
-def _asked_of_tables(plain: Plain, columns: list[str]) -> Plain:
-    """As ``_asked``, of related tables, of which ``columns`` are TABLE.COLUMN: those, and the tables above them."""
-    joined = [{k: v for k, v in key.items() if k != "order"} for key in plain["keys"]]
-    above = {k["child"]: k["parent"] for k in joined}
+    if not keys:
+        return asked("", plain)
+    above = {k["child"]: k["parent"] for k in keys}
     owners: dict[str, None] = {}
     for name in columns:
         table: str | None = name.partition(".")[0]
@@ -170,15 +153,9 @@ def _asked_of_tables(plain: Plain, columns: list[str]) -> Plain:
             owners[table], table = None, above.get(table)
     if len(owners) == 1:  # of the root alone: one of its children stands beside it, of which nothing is learnt
         owners[next(c for c, p in above.items() if p in owners)] = None
-    tables: Plain = {}
-    for owner in owners:
-        own = plain["tables"][owner]
-        named = [n for k in joined for n in _of_key(k, owner)]
-        asked = {n: _bare(c) for n, c in own["columns"].items() if f"{owner}.{n}" in columns}
-        whose = {n: {"type": "identifier"} for n in own["columns"] if n in named}
-        tables[owner] = {**{k: v for k, v in own.items() if k == "dialect"}, "columns": {**whose, **asked}}
     before = {"learnt": plain["learnt"]} if plain.get("learnt") else {}
-    return {**before, "tables": tables, "keys": [k for k in joined if {k["child"], k["parent"]} <= set(owners)]}
+    tables = {owner: asked(owner, plain["tables"][owner]) for owner in owners}
+    return {**before, "tables": tables, "keys": [k for k in keys if {k["child"], k["parent"]} <= set(owners)]}
 
 
 def _of_key(key: Plain, table: str) -> list[str]:
@@ -218,9 +195,9 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     return queued(jobs.create(result.stored()))
 
 
-def queued(job: jobs.Job) -> jobs.Job:
-    """Puts what a job's folder asks for in line."""
-    job.start(jobs.AS_ASKED, program=jobs.QUEUED)
+def queued(job: jobs.Job, *, held: bool = False) -> jobs.Job:
+    """Puts what a job's folder asks for in line, or, ``held``, before a reviewer."""
+    job.write(jobs.Status(state="held")) if held else job.start(jobs.AS_ASKED, program=jobs.QUEUED)
     return job
 
 
@@ -308,8 +285,8 @@ def is_joined(job: jobs.Job) -> bool:
     if is_several(job):
         return True
     try:
-        return "keys" in json.loads((release(job) / "card.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, synth.SynthError):
+        return "keys" in (jobs.read_json(release(job) / "card.json") or {})
+    except synth.SynthError:
         return False
 
 
@@ -334,14 +311,10 @@ def charged_line(job: jobs.Job) -> Any:
     return synth.Ledger().charge(job.run)
 
 
-def ends(_job: jobs.Job, _status: jobs.Status) -> None:
-    """Nothing: the page that is drawn next shows what came of it."""
-
-
 @st.fragment(run_every=1.0)
 def follow(
     path: str,
-    ended: Callable[[jobs.Job, jobs.Status], None] = ends,
+    ended: Callable[[jobs.Job, jobs.Status], Any] = lambda *_: None,
     *,
     about: str | Callable[[jobs.Job, jobs.Status], None],
     label: str = "",
@@ -435,8 +408,8 @@ def come_back() -> None:
     The first page of all does not: there one chooses.
     """
     w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
-    page = EARLIER.get(name, name)
-    if w.page or w.table is not None or w.job is not None or (page not in STEPS[1:] and name != "describe"):
+    page = state.EARLIER.get(name, name)
+    if w.page or w.table is not None or w.job is not None or (page not in state.STEPS[1:] and name != "describe"):
         return
     if not (retained := stored.stored_tables()):
         return
@@ -453,7 +426,7 @@ def chosen(name: str) -> jobs.Job | None:
     """The run that a page is about; None where there is no result yet, which the page then says."""
     w = wizard()
     if not ready(w)[name] or w.job is None:
-        frame.needs(name, _("There is no result yet. A run makes one."), "privacy" if ready(w)["privacy"] else "table")
+        frame.needs(_("There is no result yet. A run makes one."), "privacy" if ready(w)["privacy"] else "table")
         all_runs()
         return None
     return access.job("watch", w.job)

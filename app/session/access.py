@@ -1,6 +1,7 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
 import io
+import mimetypes
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -16,19 +17,6 @@ import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
 from synth.languages import _, as_now
 
-KINDS = {
-    ".csv": "text/csv",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".jsonl": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-    ".pdf": "application/pdf",
-    ".sav": "application/x-spss-sav",
-    ".dta": "application/x-stata-dta",
-    ".xpt": "application/x-sas-xport",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".zip": "application/zip",
-}  # of files that are offered
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
 sessions: dict[str, str] = {}  # who has signed in, by session of the framework's: the door asks that too
@@ -90,7 +78,7 @@ def offer(
         label,
         later(deed, *arguments),
         file,
-        KINDS[Path(file).suffix],
+        mimetypes.guess_type(file)[0] or "application/octet-stream",
         key=key,
         on_click="ignore",
         type=kind,

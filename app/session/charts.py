@@ -340,19 +340,9 @@ def small(one: Any) -> Any:
         last = np.append(shown.synthetic, shown.synthetic[-1:])
         ends = pd.DataFrame({"at": np.append(place, len(place)), SYNTHETIC: last})
         over = alt.Chart(ends).mark_line(interpolate="step-after", color=ORANGE, strokeWidth=2).encode(x=x, y=level)
-    print_: dict[str, Any] = {
-        "anchor": "start",
-        "color": MARKED,
-        "fontSize": 8,
-        "fontWeight": "normal",
-        "offset": 2,
-        "limit": 200,
-    }
-    return (
-        alt.layer(real, over)
-        .properties(height=HIGH, description=described(one), title=alt.TitleParams(text=mark(), **print_))
-        .configure_view(strokeWidth=0)
-    )
+    small_print: dict[str, Any] = {"color": MARKED, "fontSize": 8, "fontWeight": "normal", "offset": 2, "limit": 200}
+    title, drawn = alt.TitleParams(text=mark(), anchor="start", **small_print), alt.layer(real, over)
+    return drawn.properties(height=HIGH, description=described(one), title=title).configure_view(strokeWidth=0)
 
 
 def changes(rows: list[dict[str, Any]]) -> Any:

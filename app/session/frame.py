@@ -1,7 +1,7 @@
 """What every page shares: its head, help, language and tour, its way on, and how faults are told."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -187,14 +187,11 @@ def head(name: str, lead: str) -> None:
         w.notice, w.failed = "", False
 
 
-def needs(name: str, what: str, back: str) -> bool:
-    """Whether the page can be used; otherwise says what to do first, with the way there."""
-    if ready(wizard())[name]:
-        return True
+def needs(what: str, back: str) -> None:
+    """What to do first where a page cannot be used yet, with the way there."""
     st.info(what)
     if st.button(_("Go to {titles}").format(titles=TITLES[back]), type="primary", key=f"needs_{back}"):
         st.switch_page(view(back))
-    return False
 
 
 def onward(name: str, *, blocked: str = "", beside: Callable[[], None] | None = None) -> None:
@@ -239,6 +236,28 @@ def fold(label: str, key: str, draw: Callable[[], None], *, expanded: bool = Fal
     if box.open:
         with box:
             draw()
+
+
+def table(heads: Sequence[str], lines: Iterable[Iterable[str]]) -> None:
+    """A small table; its cells are no Markdown."""
+    cells = [[escape(cell) for cell in line] for line in lines]
+    st.table({head: [line[i] for line in cells] for i, head in enumerate(heads)}, hide_index=True)
+
+
+def held(key: str, usual: Any, options: Sequence[Any]) -> str:
+    """The key of a field that is as usual at first, and keeps what was chosen as far as it is offered still."""
+    value = st.session_state.get(key, usual)
+    left = [n for n in value if n in options] if isinstance(value, list) else value if value in options else usual
+    st.session_state[key] = left if isinstance(left, list) or left in options else None
+    return key
+
+
+def tabs(parts: Mapping[str, Callable[[], None]], key: str) -> None:
+    """Parts beside each other by their names, of which the one that is open is drawn."""
+    for tab, draw in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
+        if tab.open is not False:
+            with tab:
+                draw()
 
 
 @contextmanager

@@ -208,12 +208,7 @@ def effective(w: Wizard) -> dict[str, Any]:
     retained = {t: _retained(s, own_left_out(w, t)) for t, s in tables(w).items()}
     if not several(w):
         return retained[""]
-    out = {**w.plain, "tables": retained}
-    if w.left_out and out.get("constraints"):
-        out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
-    if w.left_out and out.get("uses"):
-        out["uses"] = [u for u in out["uses"] if not used(u, w.left_out)]
-    return out
+    return _stated({**w.plain, "tables": retained}, w.left_out)
 
 
 def effective_own(w: Wizard) -> dict[str, Any]:
@@ -222,27 +217,25 @@ def effective_own(w: Wizard) -> dict[str, Any]:
 
 
 def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
-    columns = {n: c for n, c in plain.get("columns", {}).items() if n not in left_out}
-    if left_out:
-        columns = {n: _without_tree(c) if _above(c) in left_out else c for n, c in columns.items()}
-    out = {**plain, "columns": columns}
-    if left_out and plain.get("constraints"):
-        out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
-    if left_out and plain.get("uses"):
-        out["uses"] = [u for u in plain["uses"] if not used(u, left_out)]
-    if left_out and plain.get("totals"):
-        out["totals"] = [t for t in plain["totals"] if not set(t["columns"]) & set(left_out)] or None
+    columns = {n: dict(c) for n, c in plain.get("columns", {}).items() if n not in left_out}
+    for column in columns.values():
+        within = column.get("within")  # the column in whose areas those of this one lie
+        if (within["column"] if isinstance(within, dict) else within) in left_out:
+            del column["within"]
+    return _stated({**plain, "columns": columns}, left_out)
+
+
+def _stated(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
+    """A description without the rules, uses and totals that name one of these columns."""
+    gone = set(left_out)
+    out = {**plain}
+    if gone and plain.get("constraints"):
+        out["constraints"] = [r for r in plain["constraints"] if not named(r) & gone]
+    if gone and plain.get("uses"):
+        out["uses"] = [u for u in plain["uses"] if not used(u, gone)]
+    if gone and plain.get("totals"):
+        out["totals"] = [t for t in plain["totals"] if not gone & set(t["columns"])] or None
     return out
-
-
-def _above(column: dict[str, Any]) -> str | None:
-    """The column in whose areas those of a column lie, as JSON data."""
-    within = column.get("within")
-    return within if within is None or isinstance(within, str) else within["column"]
-
-
-def _without_tree(column: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in column.items() if k != "within"}
 
 
 def used(use: dict[str, Any], names: Collection[str]) -> bool:
@@ -268,6 +261,14 @@ def facts_of(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
     if w.table is None and not several(w):
         return None, _("there is no table yet")
     return parsed({n: v for n, v in effective(w).items() if n != "open"}, complete=complete)
+
+
+def checked(w: Wizard) -> Any:
+    """The checked description. Errors: InputError with what is wrong with it."""
+    facts, problem = facts_of(w)
+    if facts is None:
+        raise synth.InputError(problem)
+    return facts
 
 
 def confirmed(w: Wizard) -> bool:

@@ -215,15 +215,6 @@ def small(value: float) -> str:
     return re.sub(r"e-0*", "e-", f"{value:g}")
 
 
-def one_in(delta: float) -> str:
-    """A probability as odds.
-
-    >>> one_in(1e-5)
-    '1 in 100,000'
-    """
-    return _("1 in {delta:,}").format(delta=round(1 / delta))
-
-
 def moment(time: datetime) -> str:
     """A point in time as people of this language write it, in this computer's zone.
 

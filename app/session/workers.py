@@ -18,12 +18,13 @@ from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import synth
 from app.session import frame
-from synth.languages import _
+from synth.languages import _, current
 
 LOADED = (
     "app.session.tasks",
@@ -156,6 +157,13 @@ def once(key: Key, task: Callable[[], Any], *, pool: ThreadPoolExecutor = BESIDE
         while len(_known) > RETAINED:
             _known.popitem(last=False)
         return entry
+
+
+def of_release(release: Path, task: Task, *arguments: Any, seconds: float) -> Future[Any]:
+    """The answer of a task that a release alone decides, whose card names the tables' bytes; worked out once."""
+    card = release / "card.json"
+    key = (task, str(card), card.stat().st_mtime_ns, *arguments, current())
+    return once(key, lambda: ask(task, str(release), *arguments, seconds=seconds))
 
 
 def _stale(result: Future[Any]) -> bool:

@@ -13,19 +13,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.session import frame, words
-from app.session.state import (
-    Wizard,
-    answered,
-    apart,
-    leave_out,
-    linked,
-    opened,
-    own,
-    own_left_out,
-    several,
-    wizard,
-)
+from app.session import frame, state, words
+from app.session.state import Wizard, linked, opened, own, several, wizard
 from synth.languages import _
 
 Plain = dict[str, Any]
@@ -187,10 +176,10 @@ def read_codes(text: object) -> list[str]:
     return [c.strip() for c in next(csv.reader([str(text)], skipinitialspace=True)) if c.strip()]
 
 
-def confirm(plain: Plain, names: list[str], *, source: str = "declared") -> Plain:
+def confirm(plain: Plain, names: list[str]) -> Plain:
     """The description with these columns vouched for, where nobody did before."""
     columns = {
-        n: {**c, "source": source} if n in names and c.get("source") == "unconfirmed" else c
+        n: {**c, "source": "declared"} if n in names and c.get("source") == "unconfirmed" else c
         for n, c in plain["columns"].items()
     }
     return {**plain, "columns": columns}
@@ -221,7 +210,7 @@ def grid_section() -> None:
     w = wizard()
     held, edition = st.session_state.get("grid_base"), f"{w.edition}_{opened(w)}" if several(w) else str(w.edition)
     if held is None or held[0] != edition:
-        held = (edition, dict(own(w)), grid(own(w), own_left_out(w)))
+        held = (edition, dict(own(w)), grid(own(w), state.own_left_out(w)))
         st.session_state["grid_base"] = held
     _other, plain, base = held
     st.caption(_("Click a cell to change it. Point at a heading to see what it means."))
@@ -230,11 +219,11 @@ def grid_section() -> None:
         column_config=_columns(base),
         hide_index=True,
         key=f"grid_{edition}",
-        height=min(LOWER if apart(w) else TALL, HEIGHT * (len(base) + 1) + 3),
+        height=min(LOWER if state.apart(w) else TALL, HEIGHT * (len(base) + 1) + 3),
         placeholder="",
     )
     result, left_out = apply(plain, base, edited)
-    leave_out(w, left_out)
+    state.leave_out(w, left_out)
     stated = own(w)["columns"]  # whose a column is, is said above the grid
     own(w)["columns"] = {n: of_unit(c, own=stated.get(n, {}).get("of") == "unit") for n, c in result["columns"].items()}
 
@@ -242,52 +231,30 @@ def grid_section() -> None:
 def _columns(base: pd.DataFrame) -> dict[str, Any]:
     """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
     sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
+    text, menu, tick = st.column_config.TextColumn, st.column_config.SelectboxColumn, st.column_config.CheckboxColumn
+    cells = _(
+        "What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) is never "
+        "learnt: the result counts from 1."
+    )
+    step = _("Distance between neighbouring values: `1`, `10` or `0.1`; for dates `second`, `minute`, `hour` or `day`.")
+    missing = _("Other texts that mean a missing value, with commas between: N, ?, -9.")
+    who, kind = _("Somebody must answer for each column's facts being public knowledge."), list(words.KINDS)
     return {
-        "use": st.column_config.CheckboxColumn(
-            _("Use"), help=_("Untick a column to leave it out of the result."), width=62
+        "use": tick(_("Use"), width=62, help=_("Untick a column to leave it out of the result.")),
+        "column": text(_("Column"), disabled=True, pinned=True),
+        "kind": menu(
+            _("Kind"), width=140, options=kind, format_func=words.KINDS.__getitem__, required=True, help=cells
         ),
-        "column": st.column_config.TextColumn(_("Column"), disabled=True, pinned=True),
-        "kind": st.column_config.SelectboxColumn(
-            _("Kind"),
-            width=140,
-            options=list(words.KINDS),
-            format_func=lambda k: words.KINDS[str(k)],
-            required=True,
-            help=_(
-                "What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
-                "is never learnt: the result counts from 1."
-            ),
+        "min": text(_("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")),
+        "max": text(_("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")),
+        "step": text(_("Step"), width=72, help=step),
+        "values": text(_("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")),
+        "empty": tick(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
+        "missing": text(_("Missing"), width=84, help=missing),
+        "source": menu(
+            _("Who vouches"), width=112, options=sources, format_func=words.SOURCES.__getitem__, required=True, help=who
         ),
-        "min": st.column_config.TextColumn(
-            _("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")
-        ),
-        "max": st.column_config.TextColumn(
-            _("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")
-        ),
-        "step": st.column_config.TextColumn(
-            _("Step"),
-            width=72,
-            help=_(
-                "Distance between neighbouring values: `1`, `10` or `0.1`; for dates `second`, `minute`, `hour` "
-                "or `day`."
-            ),
-        ),
-        "values": st.column_config.TextColumn(
-            _("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")
-        ),
-        "empty": st.column_config.CheckboxColumn(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
-        "missing": st.column_config.TextColumn(
-            _("Missing"), width=84, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
-        ),
-        "source": st.column_config.SelectboxColumn(
-            _("Who vouches"),
-            width=112,
-            options=sources,
-            required=True,
-            format_func=lambda s: words.SOURCES[str(s)],
-            help=_("Somebody must answer for each column's facts being public knowledge."),
-        ),
-        "description": st.column_config.TextColumn(_("Note"), width=60, help=_("For readers of the result. Optional.")),
+        "description": text(_("Note"), width=60, help=_("For readers of the result. Optional.")),
     }
 
 
@@ -356,7 +323,7 @@ def person_section() -> None:
     """The question, with the answer that stands; a draft waits for one."""
     w = wizard()
     names = identifiers(w.plain)
-    asked = not answered(w)
+    asked = not state.answered(w)
     stated = next((n for n in names if n == w.plain.get("unit")), "row")
     repeats = asked and stated != "row"
     options = ["row", *names]
@@ -410,7 +377,7 @@ def _belonging(w: Wizard) -> None:
     """Whether the rows of one person stay together, which columns are the person's own, and the order of rows."""
     wanted = st.toggle(
         _("Keep the rows of one person together"),
-        key=_held(f"linked_{w.edition}", linked(w), [True, False]),
+        key=frame.held(f"linked_{w.edition}", linked(w), [True, False]),
         help=_(
             "A made-up person then has several rows that fit each other: the same sex on every visit, visits in order; "
             "for the same promise, by the method mixture, without prior knowledge."
@@ -428,7 +395,7 @@ def _belonging(w: Wizard) -> None:
     own = left.multiselect(
         _("The same in all rows of one person"),
         may,
-        key=_held(f"own_{w.edition}", [n for n in may if described[n].get("of") == "unit"], may),
+        key=frame.held(f"own_{w.edition}", [n for n in may if described[n].get("of") == "unit"], may),
         placeholder=_("Choose columns"),
         help=_(
             "Such as sex or year of birth, as you know: it is not read. Where rows differ all the same, one is drawn."
@@ -440,18 +407,10 @@ def _belonging(w: Wizard) -> None:
         _("Order of one person's rows (optional)"),
         orders,
         format_func=lambda n: _("none") if n is None else n,
-        key=_held(f"order_{w.edition}", w.plain.get("order"), orders),
+        key=frame.held(f"order_{w.edition}", w.plain.get("order"), orders),
         help=_("A date, a number, or a key whose numbers rise. Without it rows are in no order."),
     )
     st.caption(rows_together(w.plain["max_rows"]))
-
-
-def _held(key: str, first: Any, options: list[Any]) -> str:
-    """The key of a choice that begins with ``first``, and keeps what was chosen as far as it is offered still."""
-    value = st.session_state.get(key, first)
-    left = [n for n in value if n in options] if isinstance(value, list) else value if value in options else None
-    st.session_state[key] = left
-    return key
 
 
 def rows_together(most: int) -> str:
@@ -487,7 +446,7 @@ def of_persons(w: Wizard) -> bool:
 
 def proposed(w: Wizard) -> bool:
     """Whether an answer stands that nobody has given: it is taken with what is learnt or vouched for next."""
-    return not answered(w) and w.plain.get("unit") in identifiers(w.plain)
+    return not state.answered(w) and w.plain.get("unit") in identifiers(w.plain)
 
 
 def take_person(w: Wizard) -> None:

@@ -9,6 +9,8 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -36,16 +38,23 @@ def folder() -> Path:
 def new_place(owner: str = "") -> Path:
     """A private folder for one table's copy and description. Errors: InputError when there is no room."""
     place = folder() / secrets.token_hex(8)
-    try:
+    with room(_("the table"), place):
         place.mkdir(mode=0o700)
         maker = {"owner": owner, "pid": os.getpid(), "pid_started": jobs.identity()}
         jobs.write_file(place / MAKER, json.dumps(maker))
-    except OSError as error:
-        shutil.rmtree(place, ignore_errors=True)
-        raise synth.InputError(
-            _("the table's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
-        ) from None
     return place
+
+
+@contextmanager
+def room(what: str, place: Path) -> Iterator[None]:
+    """Errors: InputError where there is no room for what is written within; then a table's folder is gone."""
+    try:
+        yield
+    except OSError as error:
+        discard(place)
+        reason = error.strerror or _("the disk refused it")
+        said = _("{what} could not be stored ({reason}); free some space and try again")
+        raise synth.InputError(said.format(what=what, reason=reason)) from None
 
 
 def discard(place: Path) -> None:
@@ -57,9 +66,8 @@ def discard(place: Path) -> None:
 def owner(place: Path) -> str | None:
     """Whose table the folder holds, None where nobody can tell: then it is nobody's."""
     for name in (NOTE, MAKER):
-        reported = _noted(place / name)
-        if isinstance(reported.get("owner"), str):
-            return str(reported["owner"])
+        if isinstance(named := (jobs.read_json(place / name) or {}).get("owner"), str):
+            return str(named)
     return None
 
 
@@ -80,20 +88,12 @@ def sweep() -> int:
 
 
 def _is_stored(place: Path) -> bool:
-    return place.name.startswith("sample-") or "plain" in _noted(place / NOTE)
+    return place.name.startswith("sample-") or "plain" in (jobs.read_json(place / NOTE) or {})
 
 
 def _in_use(place: Path) -> bool:
-    maker = _noted(place / MAKER)
+    maker = jobs.read_json(place / MAKER) or {}
     return isinstance(maker.get("pid"), int) and jobs.alive(maker["pid"], maker.get("pid_started"))
-
-
-def _noted(file: Path) -> dict[str, Any]:
-    try:
-        parsed = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
 
 
 CHUNK = 1 << 20
@@ -117,29 +117,16 @@ def safe_name(name: str) -> str:
 def sample_place(visitor: str) -> Path:
     """The folder of a visitor's note on the sample table, of which nothing is copied. Errors: InputError."""
     place = folder() / f"sample-{sha256(visitor.encode()).hexdigest()[:16]}"
-    try:
+    with room(_("the sample"), place):
         place.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise synth.InputError(
-            _("the sample's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
-        ) from None
     return place
 
 
 def keep(source: BinaryIO, name: str, place: Path) -> Path:
     """Writes an upload to disk, once. Errors: InputError when there is no room."""
     table = place / safe_name(name)
-    try:
-        with open(os.open(table, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            shutil.copyfileobj(source, out, CHUNK)
-    except OSError as error:
-        discard(place)
-        reason = error.strerror or _("the disk refused it")
-        raise synth.InputError(
-            _("{name}: it could not be stored ({reason}); free some space and try again").format(
-                name=name, reason=reason
-            )
-        ) from None
+    with room(name, place), open(os.open(table, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        shutil.copyfileobj(source, out, CHUNK)
     return table
 
 

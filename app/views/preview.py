@@ -3,19 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import comparison
+from app.result import comparison, more
 from app.run import prior
 from app.session import access, charts, frame, state, words, workers
-from app.session.state import lacks, ready, view, wizard
+from app.session.state import TITLES, lacks, ready, view, wizard
 from synth.languages import _
 
 BANNER = "**Preview: made of public rows only. It is no release, and nothing was spent.**"
 MARK = "preview: public rows only"
-PAGES = {"comparison": "comparison.html", "report": "report.html", "card": "card.html"}
 
 
 def page() -> None:
@@ -29,12 +27,10 @@ def page() -> None:
     )
     w = wizard()
     if state.together(w) or not w.priors:
-        st.info(_("A preview needs something public like your table: name it on the page The table."))
-        if w.table is not None and st.button(_("Go to Describe"), key="needs_describe", type="primary"):
-            st.switch_page(view("table"))
+        frame.needs(_("A preview needs something public like your table: name it on the page The table."), "table")
         return
     if not ready(w)["privacy"]:
-        frame.needs("privacy", *lacks(w))
+        frame.needs(*lacks(w))
         return
     st.warning(_(BANNER), icon=":material/preview:")
     st.caption(
@@ -50,27 +46,18 @@ def page() -> None:
         st.error(frame.escape(reason), icon=":material/block:")
         return
     choices = f"{w.place} {w.edition} {w.epsilon} {w.delta} {w.relation} {w.method} {w.options} {w.rows}"
-    st.button(
-        _("Make the preview"),
-        key="preview",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=_remember,
-        args=(choices,),
-        help=_("It takes about as long as the run itself."),
-    )
+    said = _("It takes about as long as the run itself.")
+    if st.button(_("Make the preview"), key="preview", type="primary", icon=":material/play_arrow:", help=said):
+        st.session_state["previewed"] = choices
     if st.session_state.get("previewed") == choices:
         wanted = prior.preview(w)
         workers.then(
             [wanted], st.container(), lambda: _shown(*wanted.result()), about=_("Making the preview on public rows")
         )
     st.divider()
-    if st.button(_("Back: Budget"), key="back_budget", icon=":material/arrow_back:"):
+    back = _("Back: {titles}").format(titles=TITLES["privacy"])
+    if st.button(back, key="back_budget", icon=":material/arrow_back:"):
         st.switch_page(view("privacy"))
-
-
-def _remember(choices: str) -> None:
-    st.session_state["previewed"] = choices
 
 
 def _shown(result: Any, out: str) -> None:
@@ -82,29 +69,17 @@ def _shown(result: Any, out: str) -> None:
     )
     st.caption(_("“Real” below are the public rows that stand in for your table."))
     with charts.marked(_(MARK)):
-        names = [_("Columns"), _("Pairs"), _("First rows")]
-        first, second, third = st.tabs(names, key="previewed_part", on_change="rerun")
-        with first:
-            if first.open is not False:
-                comparison.grid(result.worst_first(), "previewed")
-        with second:
-            if second.open is not False:
-                comparison.pairs(result)
-        with third:
-            if third.open is not False:
-                rows = Path(out) / "release" / "synthetic.csv"
-                st.dataframe(pd.read_csv(rows, dtype=str, keep_default_na=False, nrows=50), hide_index=True)
+        parts = {
+            _("Columns"): lambda: comparison.grid(result.worst_first(), "previewed"),
+            _("Pairs"): lambda: comparison.pairs(result),
+            _("First rows"): lambda: more.first_rows(Path(out) / "release"),
+        }
+        frame.tabs(parts, "previewed_part")
     with st.container(horizontal=True):
-        labels = {"comparison": _("Comparison"), "report": _("Report"), "card": _("Card")}
-        for key, name in PAGES.items():
-            access.offer(
-                labels[key],
-                f"preview-{name}",
-                f"get_preview_{key}",
-                _bytes,
-                Path(out) / name,
-                help=_("The page as a run would write it, marked as a preview."),
-            )
+        said = _("The page as a run would write it, marked as a preview.")
+        for name, label in {"comparison": _("Comparison"), "report": _("Report"), "card": _("Card")}.items():
+            file, key = Path(out) / f"{name}.html", f"get_preview_{name}"
+            access.offer(label, f"preview-{file.name}", key, _bytes, file, help=said)
 
 
 def _bytes(path: Path) -> bytes:

@@ -1,7 +1,6 @@
 """Privacy and accuracy: how much may be learnt of anybody, what that buys, and the button that makes the table."""
 
 from collections.abc import Callable
-from math import exp, log
 from typing import Any
 
 import pandas as pd
@@ -24,13 +23,8 @@ VECTORS = {"slices", "embedding", "descent"}  # kinds of answers of methods that
 AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
 
 
-def _grid() -> list[float]:
-    """Stops of the slider, at equal ratios and of two digits."""
-    raw = [LOW * exp(log(HIGH / LOW) * i / (STOPS - 1)) for i in range(STOPS)]
-    return sorted({float(f"{v:.2g}") for v in raw} | {0.1, 0.5, 1.0, 2.0, 3.0, 5.0})
-
-
-GRID = _grid()
+GRID = {float(f"{LOW * (HIGH / LOW) ** (i / (STOPS - 1)):.2g}") for i in range(STOPS)}  # stops of the slider
+GRID |= {0.1, 0.5, 1.0, 2.0, 3.0, 5.0}
 
 
 def page() -> None:
@@ -62,7 +56,7 @@ def page() -> None:
         _choose(w)
         return
     if job is None:
-        frame.needs("privacy", *state.lacks(w))
+        frame.needs(*state.lacks(w))
     runs.all_runs()
 
 
@@ -206,7 +200,7 @@ def _delta(w: Wizard) -> None:
     elif w.rows:
         said = _("{one_in}: {well}below 1 in {rows:,} rows.")
         well = _("well ") if w.delta * w.rows <= SAFE else ""
-        st.caption(said.format(one_in=words.one_in(w.delta), well=well, rows=w.rows))
+        st.caption(said.format(one_in=app_api.chance(w.delta), well=well, rows=w.rows))
 
 
 def _use(delta: float) -> None:
@@ -283,7 +277,7 @@ def _choice(w: Wizard, *, tree: bool) -> None:
         st.error(said, icon=":material/block:")
         return
     if result["options"]:
-        frame.fold(_("Options of the method"), "options", lambda: _options(w, result["options"]))
+        frame.fold(_("Options of the method"), "options", lambda: _options(w, result))
     if VECTORS & set(result["reads"]):
         frame.fold(_("Rows as vectors"), "vectors", lambda: _vectors(w))
 
@@ -304,17 +298,14 @@ def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
     )
 
 
-def _options(w: Wizard, defaults: dict[str, Any]) -> None:
-    w.options = options.ask(defaults, w.options, key=f"option_{w.method}")
+def _options(w: Wizard, method: dict[str, Any]) -> None:
+    w.options = options.ask(method, w.options, key=f"option_{w.method}")
 
 
 def _vectors(w: Wizard) -> None:
     """What the method sees of a row, shown on one that is made up from the description."""
-    known, problem = state.facts_of(w)
-    if known is None:
-        raise synth.InputError(problem)
     with st.spinner(_("Making up a row")):
-        asked = (known.to_json(), w.relation)
+        asked = (state.checked(w).to_json(), w.relation)
         width, norm, sensitivity, columns = workers.ask(tasks.vectors, *asked, seconds=forecast.PATIENCE)
     st.caption(
         _(
@@ -371,21 +362,14 @@ def _costs(w: Wizard) -> None:
         forecast.joined_shown(w, plan)
     else:
         _figures(plan, noise_alone=w.method != words.RECOMMENDED)
-    least, most = ([words.count(getattr(s, f"sigma_{end}")) for s in plan.steps] for end in ("least", "most"))
     asks = [f"{a.table}: {a.purpose}" for a in plan.steps] if joined else words.asks([s.purpose for s in plan.steps])
+    lines = []
+    for ask, step in zip(asks, plan.steps, strict=True):
+        least, most = words.count(step.sigma_least), words.count(step.sigma_most)
+        noise = least if least == most else _("{least} to {most}").format(least=least, most=most)
+        lines.append((ask, numerals(f"{step.tables:,}"), numerals(f"{step.cells:,}"), noise))
     with st.expander(_("Stages of the spend ({number})").format(number=len(plan.steps))):
-        st.table(
-            {
-                _("Asks for"): [frame.escape(a) for a in asks],
-                _("Tables"): [numerals(f"{s.tables:,}") for s in plan.steps],
-                _("Cells"): [numerals(f"{s.cells:,}") for s in plan.steps],
-                _("Noise"): [
-                    low if low == high else _("{least} to {most}").format(least=low, most=high)
-                    for low, high in zip(least, most, strict=True)
-                ],
-            },
-            hide_index=True,
-        )
+        frame.table((_("Asks for"), _("Tables"), _("Cells"), _("Noise")), lines)
 
 
 def _figures(plan: Any, *, noise_alone: bool) -> None:

@@ -14,7 +14,7 @@ from app.run import runs
 from app.session import access, frame, words, workers
 from app.table import facts
 from synth.app_api import jobs, looks
-from synth.languages import _, current, phrase
+from synth.languages import _, phrase
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
 PATIENCE = 600.0  # seconds that the verdict may take
@@ -40,14 +40,13 @@ def page() -> None:
     with left:
         more.first_rows(place)
     verdict, claims = right.container(), st.empty()
-    key = ("verdict", str(place / "card.json"), (place / "card.json").stat().st_mtime_ns, current())
-    said = workers.once(key, lambda: workers.ask("app_api.released_verdict", str(place), seconds=PATIENCE))
+    said = workers.of_release(place, "app_api.released_verdict", seconds=PATIENCE)
     wanted: list[Future[Any]] = [*export.begun(job), export.standing_begun(place), papers.begun(job, place), said]
     if not workers.over(wanted, patience=0.0):
         with claims.container():
             _guarantee(job, export.own(place), alone=True)
     free = export.may_leave(job)
-    prior.section(job, place, export.own(place))
+    prior.section(place, export.own(place))
     comparison.section(job, place)
     with frame.row("opened_panel"):
         alternatives.side_by_side(job)

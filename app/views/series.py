@@ -85,9 +85,8 @@ def _waves() -> list[Any]:
                 epsilon=whole["epsilon"], delta=words.small(whole["delta"])
             )
         day = words.moment(datetime.fromisoformat(card["created"]))
-        lines.append((day, numerals(f"{card['epsilon']:g}"), frame.escape(", ".join(known)) or "–", total))
-    heads = (_("Releases"), _("Epsilon"), _("Prior knowledge"), _("In it and in all that it rests on"))
-    st.table(dict(zip(heads, zip(*lines, strict=True), strict=True)), hide_index=True)
+        lines.append((day, numerals(f"{card['epsilon']:g}"), ", ".join(known) or "–", total))
+    frame.table((_("Releases"), _("Epsilon"), _("Prior knowledge"), _("In it and in all that it rests on")), lines)
     st.caption(
         _("The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run.").format(
             epsilon=caps.of(name).epsilon, name=frame.escape(name)

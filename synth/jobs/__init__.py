@@ -21,6 +21,7 @@ from synth.jobs.job import (
     home,
     identity,
     listing,
+    read_json,
     those,
 )
 from synth.jobs.memory import PeakMemory, give_back

@@ -7,7 +7,7 @@ from typing import Any
 
 from synth.errors import UsageError, meant
 from synth.generators import GENERATORS, TREES
-from synth.generators.method import Method, options_of, with_options
+from synth.generators.method import Method, OneOf, options_of, with_options
 from synth.pipeline import retention
 from synth.privacy.accounting.float_slack import EPSILON_SLACK
 from synth.privacy.accounting.gaussian import calibrate
@@ -21,8 +21,8 @@ PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
 
 def methods(*, tree: bool = False) -> list[dict[str, Any]]:
     """The generators, or those of related tables (``tree``): name, one-line summary, barrier, guarantee and its
-    relations, options and what each may be, releases read; of single tables also what each keeps at the epsilons at
-    which it was measured, and the rows and time it needs (retention.py).
+    relations, options, what each may be (``choices``: among which words one chooses), releases read; of single tables
+    also what each keeps at the epsilons at which it was measured, and the rows and time it needs (retention.py).
 
     Privacy: public only.
     """
@@ -36,6 +36,7 @@ def methods(*, tree: bool = False) -> list[dict[str, Any]]:
             "relations": list(g.relations),
             "options": options_of(g),
             "ranges": {n: str(r) for n, r in g.ranges.items()},
+            "choices": {n: list(r.words) for n, r in g.ranges.items() if isinstance(r, OneOf) and not r.most},
             "reads": kinds_of(g.reads),
             "keeps": {} if tree else retention.everywhere(g.name),
             "needs": "" if tree else retention.needs(g.name),

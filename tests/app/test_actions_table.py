@@ -40,7 +40,6 @@ WAYS = {
     "back",
     "back_budget",
     "another_table",
-    "needs_describe",
     "to_preview",
     "use_wave",
     "onward",

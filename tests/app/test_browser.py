@@ -298,7 +298,7 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     page.get_by_text("Rows in the wrong place").wait_for()
     looked_at(page, "Preview")
     assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == before, "nothing was charged"
-    press(page, "Back: Budget", "Privacy and accuracy")
+    press(page, "Back: Privacy and accuracy", "Privacy and accuracy")
     page.get_by_role("button", name="make the table").click()
     there(page, "The result").get_by_text("of the estimate").wait_for()
     looked_at(page, "result-prior")
