@@ -78,8 +78,8 @@ def _shown(result: Any, out: str) -> None:
     with st.container(horizontal=True):
         said = _("The page as a run would write it, marked as a preview.")
         for name, label in {"comparison": _("Comparison"), "report": _("Report"), "card": _("Card")}.items():
-            file, key = Path(out) / f"{name}.html", f"get_preview_{name}"
-            access.offer(label, f"preview-{file.name}", key, _bytes, file, help=said)
+            file = Path(out) / f"{name}.html"
+            access.offer(label, f"preview-{file.name}", f"get_preview_{name}", _bytes, file, help=said)
 
 
 def _bytes(path: Path) -> bytes:
