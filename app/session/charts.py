@@ -310,7 +310,7 @@ def losses(points: tuple[tuple[float, float], ...]) -> Any:
     rows = pd.DataFrame(list(points), columns=["done", "loss"])
     scale = alt.Scale(type="log", nice=False) if (rows["loss"] > 0).all() else alt.Scale(zero=False)
     done = alt.X("done:Q", title=_("part of the stage"), axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    height = alt.Y("loss:Q", title=_("loss"), scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False))
+    height = alt.Y("loss:Q", title=_("loss"), scale=scale, axis=alt.Axis(format="~g", tickCount=4, grid=False))
     said = _("Training loss, from {points:.3g} to {points2:.3g} so far.").format(
         points=points[0][1], points2=points[-1][1]
     )

@@ -101,7 +101,7 @@ def panel(
 
     frame.fold(title, key, draw)
     if items:  # not in the panel's name: with another name it would close
-        st.caption(ngettext("{n} stated.", "{n} stated.", len(items)))
+        st.caption(f"{title.partition(' (')[0]}: {ngettext('{n} stated.', '{n} stated.', len(items))}")
 
 
 def added(item: Any, key: str, label: str, check: Callable[[], Any]) -> bool:

@@ -151,7 +151,9 @@ def _epsilon(w: Wizard) -> None:
         st.error(_("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual."))
         return
     level, text = words.caution(w.epsilon)
-    about = "person" if facts.of_persons(w) else "row"
+    about, tables = "person" if facts.of_persons(w) else "row", state.facts_of(w)[0]
+    if state.several(w) and tables is not None:
+        about = tables.unit_in_words
     meaning = frame.escape(phrase(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
     said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}").format(
         epsilon=w.epsilon, meaning=meaning, text=text

@@ -284,6 +284,18 @@ def test_secrets_that_streamlit_would_pass_over_are_refused(tmp_path):
             serve_app.check_secrets(tmp_path / name)
 
 
+def test_the_conda_recipe_asks_for_what_the_project_asks_for():
+    """conda-forge's names of two packages are others; versions are said as in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (PLACE / "conda" / "recipe.yaml").read_text()
+    names = {"torch": "pytorch", "duckdb": "python-duckdb"}
+    wanted = [re.fullmatch(r"([\w-]+)(.*)", one).groups() for one in project["dependencies"]]
+    listed = re.findall(r"^    - (\S+) (\S+)$", recipe.split("  run:\n")[1].split("\n\n")[0], re.MULTILINE)
+    assert listed == [("python", project["requires-python"]), *((names.get(n, n), limits) for n, limits in wanted)]
+    assert f"  version: {project['version']}\n" in recipe
+    assert [f"{n} = {to}" in recipe for n, to in project["scripts"].items()] == [True]
+
+
 @pytest.mark.parametrize(
     ("described", "ending"),
     [("v1.2.0-0-gabc1234", ""), ("v1.1.0-5-gabc1234", ".dev5+gabc1234"), ("abc1234", ".dev0+gabc1234")],
