@@ -20,6 +20,7 @@ from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS, TREES
 from synth.generators.base import Fit, Setting
 from synth.generators.core.problem import misfit_in_words
+from synth.generators.core.votes import PURPOSE as VOTES
 from synth.generators.method import Method, options_of
 from synth.jobs import PeakMemory, give_back
 from synth.lazy import Lazy
@@ -321,17 +322,18 @@ def refit(release: str | Path, *, reporter: Reporter | None = None, **options: A
 
 
 def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
-    """What the generator is fitted to. A search only says which tables were counted: who does not read it leaves it.
+    """What the generator is fitted to. A search only says which tables were counted, and votes of a model's rows what
+    its tables do not see: who does not read them leaves them.
 
     Errors: UsageError when the generator cannot be fitted to such a release.
     """
-    readable = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
-    foreign = kinds_of(type(r) for r in readable if not isinstance(r, generator.reads))
+    told = [r for r in releases if not isinstance(r, SearchRelease) and r.question.purpose != VOTES]
+    foreign = kinds_of(type(r) for r in told if not isinstance(r, generator.reads))
     if foreign:
         known = TREES if generator.tables == "tree" else GENERATORS
-        fitting = [n for n, g in known.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
+        fitting = [n for n, g in known.items() if all(isinstance(r, g.reads) for r in told)]
         raise UsageError(
             f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
-    return readable
+    return [r for r in releases if isinstance(r, generator.reads)]

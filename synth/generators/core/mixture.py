@@ -15,8 +15,9 @@ from synth.generators.core.columns import Histogram, OneWays, answers_of, estima
 from synth.generators.core.logits import Limits, with_conditionals
 from synth.generators.core.problem import lay_out, misfit, refine
 from synth.generators.core.product import Axis, Product, within_groups
+from synth.generators.core.votes import Votes
 from synth.generators.method import SHARE, Method, option
-from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
+from synth.questions import Counts, CountsRelease, NearestRelease, PublicCounts, SearchRelease
 from synth.schema.published_totals import stated as stated_totals
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
@@ -37,14 +38,14 @@ class Mixture(Method):
     ``oneway_share``: part of mu**2 for one-way counts, a quarter of it only where rows are few beside the noise; what
     that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
-    ``beyond``: which tables are asked for. ``strongest``: of a table of hundreds of columns the pairs that are sought.
-    ``options``: the fit. ``limits``: of columns drawn again.
+    ``beyond``: which tables are asked for; ``votes``: when rows vote for the nearest of the model's. ``strongest``: of
+    a table of hundreds of columns the pairs that are sought. ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
     name = "mixture"
     summary = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
-    reads = (CountsRelease, SearchRelease, PublicCounts)
+    reads = (CountsRelease, SearchRelease, NearestRelease, PublicCounts)
     oneway_share: float = option(0.33, *SHARE)
     order: int = option(4, 2, 4)
     rounds: int = option(12, 0, 20)
@@ -52,6 +53,7 @@ class Mixture(Method):
     beyond: search.Rounds = field(default_factory=search.Rounds)
     named: planning.NamedPlan = field(default_factory=planning.NamedPlan)
     strongest: search.Strongest = field(default_factory=search.Strongest)
+    votes: Votes = field(default_factory=Votes)
     options: solver.Options = field(default_factory=lambda: solver.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
     takes_priors = True
@@ -96,7 +98,11 @@ class Mixture(Method):
         believed = strongest or (noisy.believed_tables(tables, targets) if tables else tables)
         first, named = oneways.area_levels(setting.schema), setting.workload.named_together
         made = with_conditionals(made, groups, believed, target, rng=how.rng, limits=limits, first=first, named=named)
-        return replace(made, strata=oneways.area_strata(columns))
+        made = replace(made, strata=oneways.area_strata(columns))
+        told = [r for r in releases if isinstance(r, NearestRelease)]
+        if len(told) < 2:  # none, or a look that saw nothing
+            return made
+        return replace(made, tilt=self.votes.tilt(told, columns, made.pool(self.votes.pool, rng=how.rng)))
 
     def _fitted(
         self,
@@ -218,19 +224,31 @@ class _Measured:
         ask = noisy.beside_priors(self.ask, columns, publics)
         beyond = replace(method.beyond, order=method.order, rounds=method.rounds if method.order > 2 else 0)
         certain = method.named.taken(columns, share)
+        voted = method.votes.retained(columns, share - certain)
         kept = beyond.retained(columns, share - certain)
-        pairs = ask(planning.noisier(question, sqrt(share / (share - certain - kept))))
+        paired = share - certain - kept - voted
+        pairs = ask(planning.noisier(question, sqrt(share / paired)))
         made: list[Any] = [pairs]
-        more = planned.finer(pairs, self.left(share - certain - kept, made))
+        more = planned.finer(pairs, self.left(paired, made))
         made += [] if more is None else [ask(more)]
         named = method.named.question(planned, certain * SAFE)
         made += [] if named is None else [ask(named)]
         if kept:
             self.progress(0.5)
             made += search.ask_beyond(ask, made, planned, publics, beyond, share=kept, fitted=self.fitted)
+        if voted:
+            now = search.quick_fit(columns, made, publics, fitted=self.fitted)
+            rows = _product(columns, now).pool(method.votes.pool, rng=np.random.default_rng(0))
+            made += method.votes.ask(ask, rows, columns, voted * SAFE, fitted=self.fitted)
+        if kept or voted:
             left = self.left(share * SAFE, made)
             made += [ask(planning.asked_again(pairs.question, self.setting, left))] if left > LEFT * share else []
         return [*made, *publics]
+
+
+def _product(columns: OneWays, model: search.Interim) -> Product:
+    axes = tuple(axis(h, model.groups[n], model.probs[n]) for n, h in columns.histograms.items())
+    return Product(total=columns.total, weights=model.weights, axes=axes)
 
 
 def said(releases: Sequence[Any], setting: Setting) -> tuple[OneWays, list[noisy.NoisyTable], list[noisy.NoisyTable]]:

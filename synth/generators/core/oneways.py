@@ -34,7 +34,7 @@ from synth.generators.core.columns import (
     merge_bins,
 )
 from synth.generators.core.product import Strata
-from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Nearest, PublicCounts, Search
 from synth.schema.areas import trees
 from synth.schema.table import SECONDS, Column, Schema
 
@@ -376,6 +376,8 @@ def spent_share(releases: Sequence[Any], setting: Setting) -> float:
     return sum(
         q.picks * (setting.pick / (q.scale * setting.mu)) ** 2
         if isinstance(q, Search)
+        else setting.share(q.sigma)
+        if isinstance(q, Nearest)
         else sum(setting.share(m.sigma) for m in q.marginals)
         for q in asked
     )

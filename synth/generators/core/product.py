@@ -1,8 +1,9 @@
 """A mixture of product distributions over positions: the model that `mixture` and `independent` fit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from synth.errors import InputError, UsageError
 from synth.generators.base import Positions, Repair
 from synth.generators.core import sampling
 from synth.generators.core.conditionals import ConditionalLogit, draw_in_turn
+from synth.generators.core.votes import Tilt
 from synth.numeric.disk_array import chunks
 from synth.schema.intervals import Intervals
 
@@ -111,7 +113,7 @@ class Product:
 
     ``misfit``: how far the model is from the answers that it was fitted to, where its fit tells; not stored with it.
     ``strata``: parts of a column that are drawn by themselves, where nothing is asked of the rows. ``barred``: pairs of
-    groups, by two axes, that rows are kept out of.
+    groups, by two axes, that rows are kept out of. ``tilt``: how often rows are drawn of which the model has others.
 
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
@@ -123,6 +125,7 @@ class Product:
     misfit: Mapping[str, float] | None = None
     strata: Strata | None = None
     barred: sampling.Barred = field(default_factory=dict)
+    tilt: Tilt | None = None
 
     def sample(
         self,
@@ -150,7 +153,7 @@ class Product:
             leaves = (self.weights.astype(float) @ axis.probs.astype(float))[axis.groups] * axis.within
             shares = np.repeat(leaves / axis.widths, axis.widths)
             parts = [(size, {axis.column: at}) for size, at in self.strata.parts(shares, num_rows, rng)]
-        drawn = [self._drawn(size, own, rng) for size, own in parts]
+        drawn = [self._tilted(size, own, rng) for size, own in parts]
         component, rows_of = drawn[0]
         if len(drawn) > 1:
             component = np.concatenate([c for c, _ in drawn])
@@ -161,6 +164,22 @@ class Product:
             return rows_of
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
+
+    def _tilted(
+        self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> tuple[np.ndarray, Positions]:
+        """As ``_drawn``; of a tilted model out of as many more rows as some are drawn more often."""
+        if self.tilt is None or not num_rows:
+            return self._drawn(num_rows, where, rng)
+        component, rows = self._drawn(ceil(self.tilt.most * num_rows), where, rng)
+        at = self.tilt.picked(rows, num_rows, rng)
+        return component[at], {n: p[at] for n, p in rows.items()}
+
+    def pool(self, num_rows: int, *, rng: np.random.Generator) -> Positions:
+        """Rows as they come, not in even proportion, and as often as the model has them without a tilt."""
+        component, groups, views = self.codes(num_rows, rng=rng, evened=False)
+        draw_in_turn(self.conditionals, self.probs, component, groups, rng=rng)
+        return self._positions(groups, views, rng)
 
     def _drawn(
         self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator
@@ -291,6 +310,10 @@ class Product:
 
         Errors: as ``sample``.
         """
+        if self.tilt is not None and where:
+            rows = self._drawn(PROBES, where, np.random.default_rng(0))[1]
+            plain = replace(self, tilt=None).probability(where)
+            return min(plain * float(self.tilt.weights(rows).mean()) / self._weighed, 1.0)
         others, own = self._parted(where)
         if own:
             met = float(self._met(PROBES, where, np.random.default_rng(0))[2].mean())
@@ -321,6 +344,9 @@ class Product:
             arrays[f"conditional{k}"] = conditional.start
             arrays |= {f"conditional{k}.{i}": pull for i, pull in conditional.pulls.items()}
             arrays |= {_joint_name(k, axes): pull for axes, pull in conditional.joint.items()}
+        if self.tilt is not None:
+            about["tilt"], own = self.tilt.state()
+            arrays |= own
         return about, arrays
 
     @staticmethod
@@ -351,7 +377,14 @@ class Product:
                 for i, j in about.get("barred", ())
             },
             strata=None if column is None else Strata(column=column, groups=np.asarray(arrays["strata"])),
+            tilt=Tilt.from_state(about["tilt"], arrays) if "tilt" in about else None,
         )
+
+    @cached_property
+    def _weighed(self) -> float:
+        """The mean weight of the model's rows, by a fixed sample."""
+        assert self.tilt is not None
+        return float(self.tilt.weights(self.pool(PROBES, rng=np.random.default_rng(0))).mean())
 
     def _axis(self, column: str) -> Axis:
         return next(a for a in self.axes if a.column == column)
@@ -420,6 +453,7 @@ def model_problems(model: Product) -> Iterator[str]:
     for axis in model.axes:
         for problem in _axis_problems(axis, len(model.weights)):
             yield f"column {axis.column}: {problem}"
+    yield from () if model.tilt is None else model.tilt.problems()
     for (i, j), never in model.barred.items():
         if never.shape != (model.axes[i].probs.shape[1], model.axes[j].probs.shape[1]):
             yield f"column {model.axes[i].column}: its barred pairs do not have the shape of its groups"

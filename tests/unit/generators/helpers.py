@@ -7,31 +7,35 @@ import numpy as np
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.core.problem import Problem, TableMatrix
 from synth.generators.core.product import Axis, Product
-from synth.mechanisms import search
+from synth.mechanisms import nearest, search
 from synth.pipeline import budget
 from synth.pipeline.methods import granted
 from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, CountsRelease, Search, SearchRelease
+from synth.questions import Counts, CountsRelease, Nearest, NearestRelease, Search, SearchRelease
 from synth.schema import dataset as datasets
 
 IDENTIFIER, FLAG = {"type": "identifier"}, {"type": "boolean", "categories": ["0", "1"]}
 
 
 class OpenSession:
-    """Answers Counts on ``positions`` with rounded Gaussian noise, Search by Gumbel noise; keeps count of the cost."""
+    """Answers Counts and Nearest on ``positions`` with rounded Gaussian noise, Search by Gumbel noise; keeps count."""
 
     def __init__(self, positions, setting: Setting, *, seed=0):
         self.positions, self.setting = positions, setting
         self.rng = np.random.default_rng(seed)
         self.spent = 0.0
-        self.asked: list[Counts | Search] = []
+        self.asked: list[Counts | Search | Nearest] = []
 
-    def __call__(self, question: Counts | Search) -> CountsRelease | SearchRelease:
+    def __call__(self, question: Counts | Search | Nearest) -> CountsRelease | SearchRelease | NearestRelease:
         self.asked.append(question)
         if isinstance(question, Search):
             return self.searched(question)
+        if isinstance(question, Nearest):
+            self.spent += (self.setting.sensitivity / question.sigma) ** 2
+            noise = np.rint(self.rng.normal(0, question.sigma, len(question.candidates))).astype(np.int64)
+            return NearestRelease(question=question, values=nearest.votes(question, self.positions) + noise)
         values = []
         for marginal in question.marginals:
             self.spent += (self.setting.sensitivity / marginal.sigma) ** 2
