@@ -104,6 +104,13 @@ def town(folder: Path) -> list[str]:
     return ["--target", "chronic_condition"]
 
 
+def characters(folder: Path) -> list[str]:
+    """Artificial characters: seven numbers, whose joint shape tells ten letters; the published split."""
+    for part in ("train", "test"):
+        public(f"artificial_characters/artificial-characters_{part}.csv.gz").to_csv(folder / f"{part}.csv", index=False)
+    return ["--categorical", "Class", "--target", "Class"]
+
+
 TABLES: dict[str, Callable[[Path], list[str]]] = {
     "acs": acs,
     "few": lambda folder: acs(folder, FEW),
@@ -116,6 +123,7 @@ TABLES: dict[str, Callable[[Path], list[str]]] = {
     "diabetes": diabetes,
     "acs5yr": acs5yr,
     "town": town,
+    "characters": characters,
 }
 PLAIN = [name for name in TABLES if name not in DELTA]
 

@@ -37,9 +37,10 @@ class Mixture(Method):
 
     ``oneway_share``: part of mu**2 for one-way counts, a quarter of it only where rows are few beside the noise; what
     that and trees leave of it goes to the tables.
-    ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
-    ``beyond``: which tables are asked for; ``votes``: when rows vote for the nearest of the model's. ``strongest``: of
-    a table of hundreds of columns the pairs that are sought. ``options``: the fit. ``limits``: of columns drawn again.
+    ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``votes``: rounds
+    in which rows vote for the nearest of the model's, at most, after a first look. ``plan``, ``beyond``, ``voting``:
+    which tables and votes are asked for. ``strongest``: of a table of hundreds of columns the pairs that are sought.
+    ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
@@ -49,11 +50,12 @@ class Mixture(Method):
     oneway_share: float = option(0.33, *SHARE)
     order: int = option(4, 2, 4)
     rounds: int = option(12, 0, 20)
+    votes: int = option(3, 0, 20)
     plan: planning.PairPlan = field(default_factory=planning.PairPlan)
     beyond: search.Rounds = field(default_factory=search.Rounds)
     named: planning.NamedPlan = field(default_factory=planning.NamedPlan)
     strongest: search.Strongest = field(default_factory=search.Strongest)
-    votes: Votes = field(default_factory=Votes)
+    voting: Votes = field(default_factory=Votes)
     options: solver.Options = field(default_factory=lambda: solver.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
     takes_priors = True
@@ -102,7 +104,7 @@ class Mixture(Method):
         told = [r for r in releases if isinstance(r, NearestRelease)]
         if len(told) < 2:  # none, or a look that saw nothing
             return made
-        return replace(made, tilt=self.votes.tilt(told, columns, made.pool(self.votes.pool, rng=how.rng)))
+        return replace(made, tilt=self.voting.tilt(told, columns, made.pool(self.voting.pool, rng=how.rng)))
 
     def _fitted(
         self,
@@ -220,11 +222,12 @@ class _Measured:
     def tables(self, question: Counts, planned: planning.Planned, share: float) -> list[Any]:
         """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
         method, columns = self.method, planned.columns
+        voting = replace(method.voting, rounds=method.votes)
         publics: list[PublicCounts] = []
         ask = noisy.beside_priors(self.ask, columns, publics)
         beyond = replace(method.beyond, order=method.order, rounds=method.rounds if method.order > 2 else 0)
         certain = method.named.taken(columns, share)
-        voted = method.votes.retained(columns, share - certain)
+        voted = voting.retained(columns, share - certain)
         kept = beyond.retained(columns, share - certain)
         paired = share - certain - kept - voted
         pairs = ask(planning.noisier(question, sqrt(share / paired)))
@@ -238,8 +241,8 @@ class _Measured:
             made += search.ask_beyond(ask, made, planned, publics, beyond, share=kept, fitted=self.fitted)
         if voted:
             now = search.quick_fit(columns, made, publics, fitted=self.fitted)
-            rows = _product(columns, now).pool(method.votes.pool, rng=np.random.default_rng(0))
-            made += method.votes.ask(ask, rows, columns, voted * SAFE, fitted=self.fitted)
+            rows = _product(columns, now).pool(voting.pool, rng=np.random.default_rng(0))
+            made += voting.ask(ask, rows, columns, voted * SAFE, fitted=self.fitted)
         if kept or voted:
             left = self.left(share * SAFE, made)
             made += [ask(planning.asked_again(pairs.question, self.setting, left))] if left > LEFT * share else []

@@ -216,7 +216,13 @@ class Votes:
         schema = columns.setting.schema
         names = [n for n in columns.histograms if n != schema.target]
         numbers = sum(columns.is_number(n) for n in names)
-        asked = 2 * numbers >= len(names) and numbers > 1 and columns.total <= self.rows and not schema.given
+        asked = (
+            self.rounds
+            and 2 * numbers >= len(names)
+            and numbers > 1
+            and columns.total <= self.rows
+            and not schema.given
+        )
         return self.share * share if asked else 0.0
 
     def ask(
