@@ -214,16 +214,11 @@ class Votes:
     def retained(self, columns: OneWays, share: float) -> float:
         """The part of ``share`` that is kept for votes; 0 where none is asked."""
         schema = columns.setting.schema
+        if not self.rounds or schema.given or columns.total > self.rows:
+            return 0.0
         names = [n for n in columns.histograms if n != schema.target]
         numbers = sum(columns.is_number(n) for n in names)
-        asked = (
-            self.rounds
-            and 2 * numbers >= len(names)
-            and numbers > 1
-            and columns.total <= self.rows
-            and not schema.given
-        )
-        return self.share * share if asked else 0.0
+        return self.share * share if numbers > 1 and 2 * numbers >= len(names) else 0.0
 
     def ask(
         self, ask: Ask, rows: Positions, columns: OneWays, share: float, *, fitted: bool
