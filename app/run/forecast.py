@@ -103,8 +103,8 @@ def joined_shown(w: Wizard, plan: Any) -> None:
         root = _("persons") if linked(w) else frame.escape(facts_of(w)[0].root)
         st.warning(
             _(
-                "With about {rows:,} rows of {root}, expect single columns and numbers of children to come out "
-                "well, but hardly any relation between rows or tables."
+                "With about {rows:,} rows of {root}, expect hardly any relation between rows or tables; single "
+                "columns and numbers of children will be off as the errors above say."
             ).format(rows=w.rows, root=root)
         )
 

@@ -184,7 +184,7 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
         with frame.told():
             if first:
                 caps.put(dataset(w), cap)
-            w.learning = runs.learn(w, columns, epsilon=epsilon, delta=delta).path
+            runs.learn(w, columns, epsilon=epsilon, delta=delta)
             st.rerun()
 
 

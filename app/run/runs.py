@@ -1,7 +1,9 @@
 """Runs, from the request to what may leave: each is a job that stands in line, is followed, and found again."""
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -23,14 +25,30 @@ ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", 
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
 Plain = dict[str, Any]
 AS_READ = ("unit", "max_rows", "unit_source", "learnt", "dialect")  # how a file is read, as its whole description says
+TURN = threading.Lock()
 
 
+@contextmanager
+def _in_turn() -> Iterator[None]:
+    """Spends begin one at a time: a second click is heard beside the first, and must see what that one began."""
+    with TURN:
+        yield
+
+
+def _under_way(path: Path | None) -> jobs.Job | None:
+    return None if path is None or jobs.Job(path).status().final else jobs.Job(path)
+
+
+@_in_turn()
 def start(w: Wizard) -> jobs.Job:
     """Puts the run that the wizard describes in line, or before a reviewer where the roles ask for one.
 
-    From here on the job's folder tells how it goes. Errors: UsageError for somebody who may not spend.
+    From here on the wizard follows it, and the job's folder tells how it goes; while that one is under way it is the
+    answer to every further call. Errors: UsageError for somebody who may not spend.
     """
     assert w.table is not None
+    if begun := _under_way(w.job):
+        return begun
     rules = access.rules()
     may_spend(stored.allow_table("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
@@ -39,7 +57,8 @@ def start(w: Wizard) -> jobs.Job:
     facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
     reported = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
     jobs.write_file(facts, json.dumps(reported, ensure_ascii=False))
-    return queued(job, held=rules.needs_approval(dataset(w), w.epsilon))
+    w.job = queued(job, held=rules.needs_approval(dataset(w), w.epsilon)).path
+    return job
 
 
 def _request(w: Wizard) -> app_api.RunRequest:
@@ -61,6 +80,7 @@ def _request(w: Wizard) -> app_api.RunRequest:
     )
 
 
+@_in_turn()
 def approve(job: jobs.Job) -> None:
     """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
     who = access.allow("approve_spend", job.request().get("owner"))
@@ -107,9 +127,13 @@ def refit(
     return queued(jobs.create(request.stored()))
 
 
+@_in_turn()
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
-    """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
+    """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset, once while
+    it is under way."""
     assert w.table is not None
+    if begun := _under_way(w.learning):
+        return begun
     _may_spend_beside(stored.allow_table("learn", w.table, w.source), dataset(w), epsilon)
     request = app_api.LearningRequest(
         table=None if several(w) and w.source else str(w.table),
@@ -125,7 +149,8 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     )
     job = jobs.create(request.stored())
     jobs.write_file(job.path / jobs.DESCRIPTION, json.dumps(_asked(effective(w), columns)))
-    return queued(job)
+    w.learning = queued(job).path
+    return job
 
 
 def _asked(plain: Plain, columns: list[str]) -> Plain:
@@ -164,6 +189,7 @@ def _of_key(key: Plain, table: str) -> list[str]:
     return [*own, *((key.get("parent_columns") or key["columns"]) if key["parent"] == table else [])]
 
 
+@_in_turn()
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
     who, request = access.allow("decide", job.request().get("owner")), job.request()

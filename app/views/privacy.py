@@ -429,7 +429,8 @@ def _spend(w: Wizard) -> None:
         if to_choose:
             caps.put(name, cap)
         if not learning.charged_elsewhere(w):
-            w.job, w.watched = runs.start(w).path, True
+            runs.start(w)
+            w.watched = True
         st.rerun()
 
 

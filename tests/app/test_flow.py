@@ -3,6 +3,8 @@
 import io
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -102,13 +104,27 @@ def test_a_refusal_by_the_ledger_is_told_with_its_remedy(ready):
     assert "spend" in keys(at)
     synth.Ledger().set_policy("club", max_epsilon=0.25)
     w = at.session_state["wizard"]
-    w.job = runs.start(w).path
+    runs.start(w)
     ended(at)
     reported = "\n".join(e.value for e in at.error).replace("\\", "")
     assert "requested epsilon 1, remaining 0.25, short by 0.75" in reported
     assert "lower “Privacy loss (epsilon)” or have the policy raised" in reported
     assert "Nothing was spent" in said(at)
     assert synth.Ledger().summary("club")[0].epsilon == 0
+
+
+def test_two_clicks_at_once_are_one_spend(ready):
+    """A second click is heard beside the first, while that one's run still begins."""
+    w = ready.session_state["wizard"]
+    synth.Ledger().set_policy("club", max_epsilon=9)
+    for spend in (runs.start, partial(runs.learn, columns=["age"], epsilon=0.1, delta=1e-6)):
+        known = len(jobs.listing())
+        with ThreadPoolExecutor(2) as clicks:
+            one, other = clicks.map(spend, [w, w])
+        assert one.path == other.path in (w.job, w.learning)
+        assert len(jobs.listing()) == known + 1
+        one.wait(60)
+    assert [e.epsilon for e in synth.Ledger().entries() if e.epsilon] == [1.0, 0.1]
 
 
 def test_a_cancelled_run_says_what_was_spent(ready):
