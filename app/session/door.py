@@ -63,6 +63,11 @@ def room_for(session: str, size: int | None) -> Iterator[bool]:
 coming: list[tuple[str, int]] = []  # what was admitted and is under way; only the server's own thread changes it
 
 
+def under_way(session: str) -> bool:
+    """Whether a file of this session is still being sent."""
+    return any(session == one for one, _size in list(coming))
+
+
 def _fits(session: str, size: int) -> bool:
     one, every = limits()
     known = [(s, len(f.data)) for s, files in _held().items() for f in files.values()] + coming

@@ -4,10 +4,11 @@ import json
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
 from app.run import learning, prior, runs
-from app.session import access, frame, state, words
+from app.session import access, door, frame, state, words
 from app.session.state import Wizard, own, wizard
 from app.table import database, facts, intake, keys, lists, reading, statements, stored
 from synth import app_api
@@ -111,7 +112,13 @@ def _upload() -> None:
         ),
     )
     st.caption(_("The file stays on the computer that runs this application, which sends nothing anywhere."))
-    if tables:
+    context = get_script_run_ctx()
+    if tables and context is not None and door.under_way(context.session_id):  # once it is here the page is drawn anew
+        st.info(
+            _("Another file is still on its way: all are taken together once it is here."), icon=":material/upload:"
+        )
+        st.button(_("Look again"), key="look_again", help=_("If it does not arrive, remove it above and look again."))
+    elif tables:
         _go(lambda: intake.uploaded(tables, given, books), _("Storing the files and looking at their columns"))
 
 

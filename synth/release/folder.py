@@ -227,7 +227,9 @@ def write_blocks(
         for n, c in schema.retained().columns.items()
         if c.categories
     }
-    files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect(), synthetic=True, labels=labels)
+    titles = {n: c.description for n, c in schema.columns.items() if c.description}
+    form = wanted.dialect if wanted else Dialect()
+    files.write_parts(path, parts, dialect=form, synthetic=True, labels=labels, titles=titles)
 
 
 def _as_written(

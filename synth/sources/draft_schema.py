@@ -301,7 +301,7 @@ def draft(
         made = read.column(name, kind_of(cells, kind=kind, limit=max_categories, notes=notes))
         return _grouped(name, made, group[name]) if group and name in group else made
 
-    columns = {name: column(name) for name in table.names}
+    columns = {n: column(n).model_copy(update={"description": table.titles.get(n)}) for n in table.names}
     if target is not None and columns[target].type in ("identifier", "omitted"):
         risk = columns[target].risk
         why = RISKS[risk] if risk else "it looks like a key"

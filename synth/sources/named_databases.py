@@ -157,7 +157,7 @@ def whole(
     some, step = thinned(map(as_table, at.parts(names)), few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
     rows = Table({n: some.column(n) for n in names}, num_rows=some.num_rows)
-    rows.dialect, rows.labels = at.reading.dialect, at.labels
+    rows.dialect, rows.labels, rows.titles = at.reading.dialect, at.labels, at.titles
     return rows, [note] if step > 1 else []
 
 

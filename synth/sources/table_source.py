@@ -59,6 +59,11 @@ class Place(ABC):
         return {}
 
     @property
+    def titles(self) -> Mapping[str, str]:
+        """By column what the table itself says of it, for drafts. Errors: InputError."""
+        return {}
+
+    @property
     @abstractmethod
     def name(self) -> str | None:
         """What the table is charged under unless a name is declared; never a credential. None: it has no name."""
@@ -207,6 +212,11 @@ class LabelledPlace(FilePlace, StreamedPlace):
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         """Those of its header."""
         return labelled.header(self.path).labels
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Those of its header."""
+        return labelled.header(self.path).titles
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some millions of cells at a time."""

@@ -1,13 +1,16 @@
 """What each page says and refuses, without a run."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
 import synth
 from app.run import runs
-from app.session import frame
+from app.session import door, frame
 from app.session.state import STEPS, view
 from synth import jobs
-from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, upload
+from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, upload, uploader
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -26,6 +29,20 @@ def test_one_click_takes_the_sample_table_to_the_description(start):
     assert at.title[0].value == "The table"
     assert list(at.data_editor[0].value["column"])[1] == "age"
     assert "onward" in keys(at)
+
+
+def test_tables_wait_for_a_description_that_is_still_being_sent(start, people, monkeypatch):
+    """It was left out without a word: tables are taken as soon as they are here."""
+    monkeypatch.setattr(door, "_manager", lambda: SimpleNamespace(file_storage={}))
+    at = start()
+    with door.room_for("test session id", 5) as given:  # as the framework calls a tested session
+        assert given
+        upload(at, people)
+        assert any("still on its way" in i.value for i in at.info)
+        assert at.session_state["wizard"].table is None
+    uploader(at, "Description").set_value(("d.json", json.dumps(SCHEMA).encode(), "application/json")).run()
+    assert at.session_state["wizard"].table is not None
+    assert at.session_state["wizard"].plain["dataset"] == SCHEMA["dataset"]
 
 
 def test_every_control_has_help_beside_it(start):

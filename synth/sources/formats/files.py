@@ -230,6 +230,7 @@ def write_parts(
     listed: bool = False,
     synthetic: bool = False,
     labels: Mapping[str, labelled.Labels] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> None:
     """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
 
@@ -237,7 +238,7 @@ def write_parts(
     file, as of delimited_writer. ``listed``: text columns come as lists of texts and places in them, and a Parquet file
     holds them so; it is read as text. ``synthetic``: a file that has room for a word beside the rows says so: the sheet
     of a workbook, the metadata of Parquet, the label of a file of Stata, SPSS or SAS. ``labels``: of such a file's
-    codes, by column; it is made in memory as a workbook is.
+    codes, by column, and ``titles`` of its columns; it is made in memory as a workbook is.
     """
     path = Path(path)
     form, tables = kind(path), (_checked(columns, path) for columns in parts)
@@ -249,7 +250,8 @@ def write_parts(
                 excel.write(draft, pa.concat_tables(tables), sheet="synthetic" if synthetic else "table")
             elif form == "labelled":
                 mark, ending = MARK if synthetic else "", path.suffix.lower()
-                labelled.write(draft, pa.concat_tables(tables), ending=ending, label=mark, labels=labels or {})
+                whole, told = pa.concat_tables(tables), titles or {}
+                labelled.write(draft, whole, ending=ending, label=mark, labels=labels or {}, titles=told)
             else:
                 head = next(tables)
                 noted = head.schema.with_metadata({"synthetic": MARK}) if synthetic else head.schema

@@ -21,6 +21,7 @@ import pyarrow.types as pt
 
 from synth.errors import InputError, UsageError, need
 from synth.lazy import Lazy
+from synth.schema.names import is_text
 from synth.schema.table import canonical
 from synth.sources.formats import arrow_text
 from synth.sources.formats.csv_files import open_bytes
@@ -43,29 +44,38 @@ FAR = 2.0**60  # seconds that no four digits of a year can write
 
 
 class Header(NamedTuple):
-    """``kinds``: by column ``text``, ``number``, ``day`` or ``moment``; ``labels``: by column and code."""
+    """``kinds``: by column ``text``, ``number``, ``day`` or ``moment``; ``labels``: by column and code, without those
+    declared missing; ``titles``: by column its own label, where it has one."""
 
     kinds: dict[str, str]
     labels: dict[str, Labels]
+    titles: dict[str, str]
     encoding: str
 
 
 def header(path: Path) -> Header:
     """What stands before the rows. Errors: InputError; UsageError without the extra `labelled`."""
     with _named(path):
-        about = _read(path, metadataonly=True)[1]
+        declared = {"user_missing": True} if path.suffix.lower() == ".sav" else {}
+        about = _read(path, metadataonly=True, **declared)[1]
         stored, forms = about.readstat_variable_types, about.original_variable_types
         kinds = {n: "text" if stored[n] == "string" else _kind(forms[n] or "") for n in about.column_names}
         labels: dict[str, Labels] = {
-            n: {canonical(str(c)): t for c, t in codes.items() if isinstance(c, str) == (kinds[n] == "text") and t}
+            n: {
+                canonical(str(c)): t
+                for c, t in codes.items()
+                if isinstance(c, str) == (kinds[n] == "text") and t
+                if not any(part["lo"] <= c <= part["hi"] for part in about.missing_ranges.get(n, ()))
+            }
             for n, codes in about.variable_value_labels.items()
         }
+        titles = {n: t for n, t in about.column_names_to_labels.items() if t and is_text(t)}
         encoding = about.file_encoding or "UTF-8"
         b"".decode(encoding)
         if path.suffix.lower() == ".xpt" and _members(path) > 1:
             raise InputError(f"{path}: it holds several tables; write each to a file of its own")
     check_names(about.column_names, thing=str(path))
-    return Header(kinds, labels, encoding)
+    return Header(kinds, labels, titles, encoding)
 
 
 def stream(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
@@ -73,7 +83,8 @@ def stream(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
 
     A row of a .xpt whose bytes are spaces throughout is none: where such rows end a file, SAS writes them too.
     """
-    kinds, _, encoding = header(path)
+    head = header(path)
+    kinds, encoding = head.kinds, head.encoding
     size = max(1, CELLS // len(kinds))
     for first in count(0, size):
         with _named(path):
@@ -120,7 +131,8 @@ def _members(path: Path) -> int:
 
 def _cells(column: pd.Series, kind: str, encoding: str, ending: str) -> pa.Array:
     if kind == "text":
-        return arrow_text.strings([str(t).encode("latin-1").decode(encoding, "replace") for t in column])
+        texts = (t if isinstance(t, str) else "" for t in column)  # no text is a code that was declared missing
+        return arrow_text.strings([t.encode("latin-1").decode(encoding, "replace") for t in texts])
     numbers = column.to_numpy(np.float64)
     if kind == "number":
         return pa.array(numbers)
@@ -135,8 +147,12 @@ def _cells(column: pd.Series, kind: str, encoding: str, ending: str) -> pa.Array
     return pa.array(days, mask=absent).cast(pa.date32())
 
 
-def write(path: Path, table: pa.Table, *, ending: str, label: str, labels: Mapping[str, Labels]) -> None:
-    """Writes a table of readable types, in memory; ``label``: of the whole file; ``labels``: by column and code.
+def write(
+    path: Path, table: pa.Table, *, ending: str, label: str, labels: Mapping[str, Labels], titles: Mapping[str, str]
+) -> None:
+    """Writes a table of readable types, in memory.
+
+    ``label``: of the whole file; ``labels``: by column and code; ``titles``: of columns, cut after 80 letters in .dta.
 
     Columns of ``labels`` are numbers where all their codes are whole numbers. Labels of other codes are written to
     .sav alone, and none to .xpt, which has no room for them. The bytes hold the time at which they were written.
@@ -155,7 +171,10 @@ def write(path: Path, table: pa.Table, *, ending: str, label: str, labels: Mappi
         frame[name] = _series(column)
         if pt.is_integer(column.type) and frame[name].abs().max() > 2**53:
             raise UsageError(f"column {name}: whole numbers beyond 2**53 have no room in {ending}; write .csv")
-    shown = {} if ending == ".xpt" else {"variable_value_labels": {n: held for n, held in named.items() if held}}
+    shown: dict[str, Any] = (
+        {} if ending == ".xpt" else {"variable_value_labels": {n: held for n, held in named.items() if held}}
+    )
+    shown["column_labels"] = {n: t[:80] if ending == ".dta" else t for n, t in titles.items() if n in frame}
     try:
         getattr(pyreadstat, WRITERS[ending])(pd.DataFrame(frame), str(path), file_label=label, **shown)
     except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:

@@ -45,6 +45,7 @@ class Table:
         self._valid: set[str] = set()
         self.dialect: Dialect | None = None  # how the CSV file seems to be written, where a draft asked
         self.labels: Mapping[str, Mapping[str, str]] = {}  # by column and code, where the file states any, for drafts
+        self.titles: Mapping[str, str] = {}  # by column, likewise
 
     def __repr__(self) -> str:
         """Shape and names only: a representation may land in a log."""
@@ -64,7 +65,7 @@ class Table:
     def only(self, names: Iterable[str]) -> "Table":
         """The table with these columns alone. Errors: KeyError for an unknown name."""
         part = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
-        part.dialect, part.labels = self.dialect, self.labels
+        part.dialect, part.labels, part.titles = self.dialect, self.labels, self.titles
         return part
 
     def kind(self, name: str) -> pa.DataType:

@@ -83,6 +83,27 @@ def test_r_reads_what_is_written(made, command):
     assert [label, *names] == ([files.MARK, *SEX.values()] if ending != "xpt" else [files.MARK]), done.stdout
 
 
+def test_what_columns_are_called_is_kept_and_a_code_declared_missing_is_no_category(command, tmp_path):
+    coded = FRAME.assign(sex=[1.0, 2.0, 2.0, 9.0] * 30)
+    told, declared = {"sex": "Sex, as told", "age": "Größe " * 20}, {"sex": [9], "job": ["smith"]}
+    shown = {"variable_value_labels": {"sex": SEX}, "missing_ranges": declared}
+    pyreadstat.write_sav(coded, tmp_path / "t.sav", column_labels=told, **shown)
+    drafted = synth.draft(tmp_path / "t.sav").schema
+    assert (drafted.columns["sex"].categories, drafted.columns["sex"].nullable) == (("1", "2"), True)
+    assert (drafted.columns["job"].categories, drafted.columns["job"].nullable) == (("cook", "nurse"), True)
+    assert {n: c.description for n, c in drafted.columns.items() if c.description} == {
+        n: t.strip() for n, t in told.items()
+    }
+    schema = synth.Schema.parse(json.loads(drafted.to_json().replace("unconfirmed", "declared")))
+    asked = {"epsilon": 10, "delta": 1e-5, "method": "independent", "dataset": "t", "seed": 1}
+    synth.run(tmp_path / "t.sav", schema=schema, out=tmp_path / "out", ledger=tmp_path / "l.sqlite", **asked)
+    for ending in WRITE:
+        command.done("sample", tmp_path / "out", "--num-rows", 9, "--out", tmp_path / f"s.{ending}")
+        names = READ[ending](tmp_path / f"s.{ending}")[1].column_names_to_labels
+        assert names["sex"] == told["sex"]
+        assert names["age"].startswith("Größe Größe")
+
+
 def test_workbooks_and_parquet_say_that_they_are_synthetic(made, command):
     _, place = made
     for name in ("s.xlsx", "s.parquet"):
