@@ -162,7 +162,6 @@ def of_uses(wanted: Callable[[str], bool]) -> str:
 # Results with `mixture` from before its private search, by the first digits of their SHA-256, and tables of these.
 BEFORE_SEARCH = {
     "peers": ("838aad45c850", ("peers",)),
-    "tables": ("95e719d9236b", ("unit", "rules", "learnt")),
     "audit": ("03d352983959", ("audit-methods",)),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"

@@ -22,7 +22,8 @@ SCORES = (
     *("logreg_f1", "tstr_auc", "c2st_auc", "copies_train"),
     *("mean_worst", "spread_worst", "group_mean", "correlation", "implausible"),
 )
-ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
+PAPERS = ("slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "private_evolution")
+ORDER = ("mixture", "aim", "mst", *PAPERS, "independent")
 ALL = "independent,mixture,slicing,dp_kernel,dp_merf,dp_ctgan,pate_gan,aim,mst"
 
 

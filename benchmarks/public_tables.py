@@ -106,8 +106,8 @@ def town(folder: Path) -> list[str]:
 
 def characters(folder: Path) -> list[str]:
     """Artificial characters: seven numbers, whose joint shape tells ten letters; the published split."""
-    for part in ("train", "test"):
-        public(f"artificial_characters/artificial-characters_{part}.csv.gz").to_csv(folder / f"{part}.csv", index=False)
+    for p in ("train", "test"):
+        public(f"artificial_characters/artificial-characters_{p}.csv.gz").to_csv(folder / f"{p}.csv", index=False)
     return ["--categorical", "Class", "--target", "Class"]
 
 

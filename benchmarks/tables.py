@@ -44,7 +44,7 @@ def unit(folder: Path, cell: Row) -> Row:
     return result | scores_of(folder, "pair_tv_err", "max_pair_tv_err", "tv", "ks")
 
 
-def nist_rules(real: pd.DataFrame) -> list[dict]:
+def nist_rules(real: pd.DataFrame, column: dict) -> list[dict]:
     """What the census publishes beside this table: densities, industry groups, deciles by state, who is asked what.
 
     The published code books are not at hand; the same facts are read off the table, where they hold without exception.
@@ -53,7 +53,7 @@ def nist_rules(real: pd.DataFrame) -> list[dict]:
     groups = real.groupby("INDP_CAT")["INDP"].unique()
     industry = [["|".join(codes), group] for group, codes in groups.items()]
     income = real[real["PINCP"] != "N"].assign(state=real["PUMA"].str[:2], value=lambda f: f["PINCP"].astype(float))
-    low, high = int(income["value"].min()), int(income["value"].max())
+    low, high = int(column["min"]), int(column["max"])  # also where nobody's income lies
     deciles = []
     for state, rows in income.groupby("state"):
         areas = "|".join(sorted(real["PUMA"][real["PUMA"].str.startswith(state)].unique()))
@@ -122,7 +122,8 @@ def place(part: str) -> Iterator[Path]:
             options, real = TABLES["nist"](folder), public("acs_nist_national_2019.csv.gz")
             real.to_csv(folder / "train.csv", index=False)
             schema = drafted(folder, options)
-            (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": nist_rules(real)}))
+            rules = nist_rules(real, schema["columns"]["PINCP"])
+            (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": rules}))
         else:
             schema = drafted(folder, TABLES["adult"](folder))
             kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
