@@ -107,7 +107,7 @@ def each(rows: Iterable[Row], field: str) -> list[Any]:
 
 
 def _rank(value: Any, listed: Sequence[Any] | None) -> Any:
-    return (value or 0) if listed is None else listed.index(value) if value in listed else -1
+    return (0 if value is None else value) if listed is None else listed.index(value) if value in listed else -1
 
 
 def _key(value: Any) -> str:

@@ -122,8 +122,8 @@ def place(part: str) -> Iterator[Path]:
             options, real = TABLES["nist"](folder), public("acs_nist_national_2019.csv.gz")
             real.to_csv(folder / "train.csv", index=False)
             schema = drafted(folder, options)
-            rules = nist_rules(real, schema["columns"]["PINCP"])
-            (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": rules}))
+            declared = nist_rules(real, schema["columns"]["PINCP"])
+            (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": declared}))
         else:
             schema = drafted(folder, TABLES["adult"](folder))
             kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
