@@ -52,7 +52,12 @@ def gathered() -> dict:
                 seconds = round(fmean(r["seconds"] for r in mine), 1)
                 lines.append({**cell, "runs": len(mine), **means, "seconds": seconds, "file": f"{name}.json"})
                 break
-    real = {r["table"]: r["tstr_auc"] for n in ("peers", "retention") for r in files[n] if r["method"] == BOOTSTRAP}
+    real = {
+        r["table"]: r["tstr_auc"]
+        for n in ("peers", "retention")
+        for r in files[n]
+        if by_default(r) and r["method"] == BOOTSTRAP
+    }
     tables = {t: {"name": f["name"], "rows": f["rows"], "auc": round(real[t], 4)} | f for t, f in TABLES.items()}
     return {"written_by": "python benchmarks/retention.py", "tables": tables, "figures": lines}
 

@@ -54,7 +54,7 @@ def planned(w: Wizard) -> Any:
 def timed(method: str) -> bool:
     """Whether a method's forecast of time holds its fit: it does for those that count tables alone, public ones too."""
     reads = next((set(m["reads"]) for m in methods() if m["name"] == method), {"unknown"})
-    return reads <= {"counts", "public counts", "search"}
+    return reads <= {"counts", "public counts", "search", "nearest"}
 
 
 def short_by(w: Wizard) -> str:

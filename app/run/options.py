@@ -87,6 +87,7 @@ SAYS = Texts(
         "sum_share": "Share of the features for single columns beside the label.",
         "threshold": "How far off an answer must be to be counted, in parts of the largest noise.",
         "updates": "Most questions that are counted; each has its part of the budget.",
+        "votes": "Rounds in which rows say which made-up rows are nearest to them; 0: none.",
         "variant": "joint: the column to predict is one like others. conditional, parallel: class by class.",
         "variations": "New rows made from each that was chosen.",
     }

@@ -134,6 +134,8 @@ ASKS = Texts(
         "mean embedding": "averages that describe the rows",
         "rows": "the number of rows",
         "row count": "the number of rows",
+        "nearest rows": "which made-up rows are nearest",
+        "nearest candidates": "which made-up rows are nearest",
         "votes": "votes of teachers",
         "critic": "steps of the training",
         "autoencoder": "steps of the training",

@@ -25,4 +25,4 @@ def test_a_promised_time_holds_the_fit_of_every_method_that_counts(method, repor
     """The recommended one among them: the sample's run was announced as training of unknown length."""
     assert forecast.timed(method) is reported
     needs = next(m["reads"] for m in synth.methods() if m["name"] == method)
-    assert reported is (set(needs) <= {"counts", "public counts", "search"})
+    assert reported is (set(needs) <= {"counts", "nearest", "public counts", "search"})

@@ -17,7 +17,7 @@ from synth.questions import Bins, Nearest, NearestRelease
 from synth.questions.features import codes
 from synth.schema.table import Schema
 
-PURPOSE = "nearest of the model's rows"
+PURPOSE = "nearest rows"
 UNIT = 64.0  # between two categories, and between a number's ends; squared, a question's whole numbers
 CLASS = 16.0  # times that between two classes of the target, so that rows vote within their own
 HELD = 1 << 22  # most distances held at a time
@@ -214,7 +214,7 @@ class Votes:
     def retained(self, columns: OneWays, share: float) -> float:
         """The part of ``share`` that is kept for votes; 0 where none is asked."""
         schema = columns.setting.schema
-        if not self.rounds or schema.given or columns.total > self.rows:
+        if not self.rounds or schema.public_columns or columns.total > self.rows:
             return 0.0
         names = [n for n in columns.histograms if n != schema.target]
         numbers = sum(columns.is_number(n) for n in names)

@@ -58,7 +58,9 @@ class Guess(NamedTuple):
 
 
 def chance(probability: float) -> str:
-    """A chance that is never told smaller than it is, in the language spoken.
+    """A ``probability``, in [0, 1], in words that never tell it smaller than it is, in the language spoken.
+
+    Privacy: public only.
 
     >>> chance(0.0), chance(1e-5), chance(0.0003001), chance(0.09), chance(0.1234)
     ('no chance at all', '1 in 100,000', '1 in 3,332', '1 in 11', '12.4 %')

@@ -62,7 +62,7 @@ def test_every_document_is_in_the_bundle_and_states_the_guarantee(bundled):
         if name != "documents/for-the-people.html":
             assert str(card["relation"]) in page or "psilon 1" in page, name
     odds = re.search(r"at most ([\d.]+) %", text(bundled["documents/for-the-people.html"]))[1]
-    assert float(odds) == pytest.approx(100 * synth.app_api.odds(1.0), abs=0.06)
+    assert 0 <= float(odds) - 100 * synth.app_api.odds(1.0) < 0.1, "never told smaller"
     assert "epsilon" not in text(bundled["documents/for-the-people.html"])
 
 

@@ -36,7 +36,7 @@ DATA = set(  # words of data: files, methods, libraries, names of the ledger's q
         synthetic csv parquet html json jsonld card report release safetensors model reproduce documents crate
         metadata croissant dcat csvw CITATION cff MANIFEST sha SHA sigma mixture small homes people Approximate add
         remove accounting facsimile synth numpy randomgen torch pyarrow cpu SDMetrics kind mean wage one way level
-        calendar again tables rows siblings number together"""
+        calendar again tables rows siblings number together nearest"""
     )
 )
 
