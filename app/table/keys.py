@@ -30,6 +30,8 @@ def section() -> None:
         unit = frame.escape(phrase(result.unit_in_words))
         said.info(whole.format(unit=unit), icon=":material/group:")
     _parents(w)
+    if waiting(w):
+        st.subheader(_("Keys and their bounds"), anchor="keys")
     _keys(w)
 
 

@@ -52,6 +52,10 @@ RULES_ACROSS = Texts(
             "Adds up the rows below",
             "A column that is the sum of a column of the rows below, such as the sum of orders.",
         ),
+        "refers": (
+            "Refers to another table's rows",
+            "A key of a second table of the same unit, such as the diagnosis that a prescription is for.",
+        ),
     }
 )
 MOST_SHOWN = 60  # areas of a tree that are listed
@@ -320,8 +324,14 @@ def _across(kind: str, key: str) -> Plain | None:
         "order": ("low", "high", _("This column"), _("is at most this one")),
         "count": ("parent", "child", above, _("is the number of rows of")),
         "total": ("parent", "child", above, _("is the sum of")),
+        "refers": ("child", "parent", _("This column"), _("holds keys of")),
     }[kind]
-    types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
+    types = {
+        "order": (*NUMBERS, "datetime"),
+        "count": ("integer",),
+        "total": NUMBERS,
+        "refers": ("identifier",),
+    }.get(kind)
     names = [
         f"{t}.{n}"
         for t, s in plain["tables"].items()
@@ -331,7 +341,8 @@ def _across(kind: str, key: str) -> Plain | None:
     one = _pick(left, label, names, f"{key}_one", _("As table.column."))
     below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
     others = below if kind == "count" else [n for n in names if one and n != one]
-    other = _pick(right, other_label, others, f"{key}_other", _("Of a table above or below it."))
+    where = _("Of another table.") if kind == "refers" else _("Of a table above or below it.")
+    other = _pick(right, other_label, others, f"{key}_other", where)
     return {"kind": kind, first: one, second: other} if one and other else None
 
 
@@ -344,6 +355,8 @@ def rule_sentence(rule: Plain) -> str:
     'Never together: age from 0 to 14 and married yes.'
     >>> rule_sentence({"kind": "count", "parent": "patients.stays", "child": "stays"})
     'patients.stays is the number of rows of stays.'
+    >>> rule_sentence({"kind": "refers", "child": "drugs.did", "parent": "diagnoses.did"})
+    'drugs.did holds keys of diagnoses.did, of the same unit.'
     """
     kind = rule["kind"]
     if kind == "impossible":
@@ -352,6 +365,8 @@ def rule_sentence(rule: Plain) -> str:
         return _("{low} is at most {high}, unless one of them is missing.").format(**rule)
     if kind == "equal":
         return _("{child} repeats {parent}.").format(**rule)
+    if kind == "refers":
+        return _("{child} holds keys of {parent}, of the same unit.").format(**rule)
     if kind in ("count", "total"):
         what = _("the number of rows of") if kind == "count" else _("the sum of")
         return _("{parent} is {what} {child}.").format(what=what, **rule)

@@ -189,8 +189,6 @@ def _described(w: Wizard) -> None:
         if not tied:
             st.subheader(_("How the tables belong together"), anchor="joined")
         keys.join_section()
-        if keys.waiting(w):
-            st.subheader(_("Keys and their bounds"), anchor="keys")
         keys.section()
         if not tied:
             reading.draft_again(asked=len(keys.orphans(w)) > 1 and not keys.undecided(w))

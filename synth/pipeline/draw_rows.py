@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from synth.errors import UsageError, meant
 from synth.generators.base import Model
 from synth.generators.core.product import Given, Product
 from synth.generators.core.related_model import DrawnTable, NestedMixture
-from synth.pipeline.related_rules import AcrossTables, rows_above
+from synth.pipeline.related_rules import AcrossTables, referred, rows_above
 from synth.pipeline.totals import Agreeing, meet, totals_of
 from synth.schema import areas, codec, key_pattern
+from synth.schema.constraints import placed
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
@@ -258,6 +260,12 @@ class DrawnTables:
         self._bases = {self.schema.file_of(n): n for n in self.schema.downwards}  # of tables in a file the lowest
         self.num_rows = {file: done[self._bases[file]] for file in self.schema.written}
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
+        whole = {n: DrawnTable(positions={}, parent=p) for n, p in self._parents.items()}
+        self._referred = {
+            r.child: (*placed(r.parent), referred(self.schema, whole, r, rng))
+            for r in self.schema.across
+            if r.kind == "refers"
+        }
         self.shares_kept: list[dict[str, Any]] = [
             {**({"table": n} if self.schema.several else {}), **k} for n, r in rules.items() for k in r.shares_kept
         ]
@@ -285,6 +293,12 @@ class DrawnTables:
             texts = codec.decode(whole, self.schema.written[file], num_rows=size, first=start + 1)
             for column in self.schema.key_columns(table):
                 texts[column] = self._keys(table, column, rows)
+            for column in texts:
+                if f"{table}.{column}" in self._referred:
+                    other, key, at = self._referred[f"{table}.{column}"]
+                    some = at[rows] >= 0
+                    keys = self._keys(other, key, np.where(some, at[rows], 0))
+                    texts[column] = pc.if_else(pa.array(some), keys, None)
             yield texts
             start += size
 

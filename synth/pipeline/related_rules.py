@@ -12,7 +12,7 @@ import numpy as np
 
 from synth.generators.core.related_model import DrawnTable
 from synth.schema.column import Column
-from synth.schema.constraints import Count, Equal, Order, Total, ends, placed
+from synth.schema.constraints import Count, Equal, Order, Refers, Total, ends, placed
 from synth.schema.dataset import Dataset, rule_writes
 from synth.schema.table import Schema, Tables
 
@@ -26,6 +26,29 @@ def rows_above(schema: Tables, block: Block, table: str, owner: str) -> np.ndarr
     for one in takewhile(lambda name: name != owner, schema.upwards(table)):
         rows = block[one].parent[rows]
     return rows
+
+
+def nearest_above(schema: Tables, one: str, other: str) -> str:
+    """The lowest table that stands above both, or is one of them."""
+    return next(t for t in schema.upwards(one) if t in schema.upwards(other))
+
+
+def referred(schema: Tables, block: Block, rule: Refers, rng: np.random.Generator) -> np.ndarray:
+    """For each row of the rule's child the row of the other table that it refers to, (n,); -1: none."""
+    (table, _), (other, _) = placed(rule.child), placed(rule.parent)
+    above = nearest_above(schema, table, other)
+    mine, theirs = (rows_above(schema, block, t, above) for t in (table, other))
+    offered = rng.permutation(len(theirs))
+    offered = offered[np.argsort(theirs[offered], kind="stable")]
+    many = np.bincount(theirs, minlength=block[above].num_rows)
+    parent = block[table].parent
+    order = np.argsort(parent, kind="stable")
+    turn = np.empty(len(parent), dtype=np.int64)  # of a row among its parent's
+    turn[order] = np.arange(len(parent)) - np.searchsorted(parent[order], parent[order])
+    begins = rng.integers(0, 1 << 40, size=int(parent.max(initial=0)) + 1)[parent]
+    some = (many[mine] > 0) & (rng.random(len(mine)) < rule.share)
+    at = (np.cumsum(many) - many)[mine] + (begins + turn) % np.maximum(many[mine], 1)
+    return np.where(some, offered[np.where(some, at, 0)] if len(offered) else -1, -1)
 
 
 class AcrossTables:
@@ -136,6 +159,11 @@ class AcrossTables:
             facts = self._facts(rule.parent)
             stated = values(facts, block[table].positions[column])
             return np.abs(stated - self._summed(rule, block)) <= 0.5 * float(facts.step)
+        if rule.kind == "refers":  # a row has one to refer to
+            (table, _), (other, _) = placed(rule.child), placed(rule.parent)
+            above = nearest_above(self.schema, table, other)
+            mine, theirs = (rows_above(self.schema, block, t, above) for t in (table, other))
+            return np.isin(mine, theirs)
         table, column = placed(rule_writes(self.schema, rule))
         own = block[table].positions[column]
         if rule.kind == "equal":

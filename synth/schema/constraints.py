@@ -93,6 +93,19 @@ class Count(Rule):
     child: str
 
 
+class Refers(Rule):
+    """A second parent: the child's column holds the key of a row of another table, of the same unit.
+
+    It is one of those rows that belong, as the child does, to a row of the nearest table above both. Children of one
+    parent refer to different rows while there are any. ``share``: of the children that refer to one at all.
+    """
+
+    kind: Literal["refers"]
+    child: str
+    parent: str
+    share: float = Field(default=1.0, gt=0, le=1)
+
+
 class Within(Rule):
     """A column that follows from the areas below it (areas.py): made of columns, not stated among constraints."""
 
@@ -102,7 +115,7 @@ class Within(Rule):
 
 
 Constraint = Annotated[Impossible | Fixed | Function | Order | Missing, Field(discriminator="kind")]
-Across = Annotated[Equal | Total | Count | Order, Field(discriminator="kind")]
+Across = Annotated[Equal | Total | Count | Refers | Order, Field(discriminator="kind")]
 
 
 def columns_of(rule: Constraint | Within) -> tuple[str, ...]:

@@ -501,7 +501,7 @@ def _several_parents(schema: Tables, child: str) -> str:
     by = "; ".join(f"{k.parent} by {', '.join(k.columns)}" for k in keys)
     above = [set(below(k.parent, [(e.child, e.parent) for e in schema.keys])) for k in keys]
     again = sorted(above[0] & above[1] - {child})
-    shape = f"both lead to {again[0]}, " if again else ""
+    shape = f'both lead to {again[0]} (a rule across tables "refers" may state the other), ' if again else ""
     return (
         f"table {child} has several parents ({parents}); keep one: {by}: {shape}and a row under two units is protected "
         "as one of neither. Of another table's key a column, grouped or left out, can stay; a table that everybody may "
@@ -551,6 +551,9 @@ def _across_problems(schema: Tables) -> Iterator[str]:
 
 def _broken(schema: Tables, rule: Across) -> Iterator[str]:
     one, other = ends(rule)
+    if rule.kind == "refers":
+        yield from _reference_problems(schema, other, one)
+        return
     facts: dict[str, Column] = {}
     for name in (one,) if rule.kind == "count" else (one, other):
         table, column = placed(name)
@@ -586,9 +589,25 @@ def _broken(schema: Tables, rule: Across) -> Iterator[str]:
         yield f"{one} and {other} must be two numbers or two dates"
 
 
+def _reference_problems(schema: Tables, child: str, parent: str) -> Iterator[str]:
+    (lower, column), (upper, key) = placed(child), placed(parent)
+    for name, table, own in ((child, lower, column), (parent, upper, key)):
+        there = schema.tables[table].columns if table in schema.tables else {}
+        if own not in there or there[own].type != "identifier":
+            yield f"{name} must be an identifier; write TABLE.COLUMN"
+            return
+    above = schema.key_above(upper)
+    if column in schema.key_columns(lower):
+        yield f"{child} is part of a key already, which says to which row each belongs"
+    elif above is not None and key in above.columns:
+        yield f"{parent} is the key of {above.parent}; name the column that tells the rows of {upper} apart"
+    elif upper in schema.upwards(lower):
+        yield f"{upper} is {lower} or stands above it, where a key says to which row each belongs"
+
+
 def rule_writes(schema: Tables, rule: Across) -> str:
     """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
     if rule.kind == "order":
         low, high = placed(rule.low)[0], placed(rule.high)[0]
         return rule.high if low in schema.upwards(high) else rule.low
-    return rule.child if rule.kind == "equal" else rule.parent
+    return rule.child if rule.kind in ("equal", "refers") else rule.parent
