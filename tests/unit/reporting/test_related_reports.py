@@ -16,7 +16,7 @@ from related_homes import PLAIN, SCHEMA, homes, related_homes  # noqa: F401
 
 import synth
 from synth.errors import InputError
-from synth.evaluate.quality import measure_related
+from synth.evaluate.quality import measure, measure_related
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.pipeline.uses import with_uses
 from synth.release import leaving
@@ -26,6 +26,7 @@ from synth.report import publish, publishable
 from synth.report.documents import pack
 from synth.report.steward.write import pages as report_pages
 from synth.report.steward.write import put
+from tests.made import codes, facts_of, number
 from tests.unit.reporting.validators import judged
 
 pytestmark = pytest.mark.xdist_group("related reports")
@@ -44,6 +45,15 @@ def test_what_a_report_examines_is_written_at_its_end_whole_or_not_at_all(made, 
         put({"report": (Path(paths["report"]), "half a page \ud800")})
     assert Path(paths["report"]).read_bytes() == before
     assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir()), "and no part of one"
+
+
+def test_a_column_that_is_empty_everywhere_is_no_warning_of_a_library(recwarn):
+    columns = synth.Schema.parse(facts_of(end=number(0, 9, nullable=True), sex=codes("f", "m"))).columns
+    table = {"end": np.full(50, 10), "sex": np.arange(50) % 2}
+    made = {**table, "end": np.arange(50) % 10}
+    found = measure(table, made, columns, rows=50, rng=np.random.default_rng(0))
+    assert found.by_column == {"sex": 1.0}
+    assert not [str(w.message) for w in recwarn if w.category is not DeprecationWarning]
 
 
 def test_sdmetrics_scores_each_table_and_relation_and_what_is_lost_shows(made):
