@@ -23,6 +23,7 @@ from synth.questions import (
     Encoding,
     FunctionalQuery,
     Marginal,
+    Nearest,
     ProductKernel,
     Slices,
     SlicesRelease,
@@ -61,6 +62,14 @@ BARE: dict[str, Callable[[float, int], Any]] = {  # of a sigma and a turn the qu
     ),
     # on all directions of a rotation, in one group
     "slices, rotation": lambda sigma, _: Slices(purpose="slices", encoding=ENCODING, sigma=sigma, groups=1),
+    # each row's one vote for the nearest of four candidates
+    "votes": lambda sigma, _: Nearest(
+        purpose="votes",
+        bins=(KIND,),
+        candidates=np.arange(4)[:, None],
+        distances=(1 - np.eye(4, dtype=np.int64),),
+        sigma=sigma,
+    ),
     # whose shift is random and told
     "slices, Gaussian directions": lambda sigma, _: Slices(
         purpose="slices", encoding=ENCODING, sigma=sigma, groups=1, directions="gaussian", num_slices=4

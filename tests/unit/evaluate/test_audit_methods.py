@@ -126,7 +126,7 @@ def test_a_bare_mechanism_lets_out_what_it_claims_and_no_more(name, epsilon):
     assert not result.finding.violated
 
 
-@pytest.mark.parametrize("name", ["counts", "slices, rotation", "embeddings"])
+@pytest.mark.parametrize("name", ["counts", "slices, rotation", "embeddings", "votes"])
 def test_half_the_noise_of_a_bare_mechanism_is_a_violation(name):
     assert bare(name, epsilon=5.1, draws=2000, confidence=0.95, scale=0.5).finding.violated
 
