@@ -22,7 +22,7 @@ SAYS = Texts(
         "bins": "Most parts into which a number's range is cut.",
         "blur": "How strongly counts are smoothed: more is steadier, and keeps less of relations.",
         "candidates": "Most made-up rows that the real ones choose among in a round.",
-        "change": "Part of a row's columns that a variation draws anew, in the first round.",
+        "change": "How far variations lie from their row, in the first round: part of each range.",
         "choices": "Part of the remaining budget that goes to choosing what to count.",
         "classifier_rate": "How fast the network that predicts the target learns.",
         "clip": "Largest influence of one row on a step, which the noise then hides.",

@@ -13,7 +13,7 @@ from synth.questions import Nearest, NearestRelease
 from synth.questions.features import codes
 from synth.sources.rows.encoded import parts
 
-HELD = 1 << 22  # most distances (8 bytes each) held at a time
+HELD = 1 << 18  # most distances held at a time: what a processor's own memory holds
 
 
 def sensitivity(adjacency: Adjacency) -> float:
@@ -63,13 +63,17 @@ def votes(question: Nearest, rows: Mapping[str, np.ndarray], *, held: int = HELD
 
     Privacy: reads rows, exact: they stay with the curator.
     """
-    count = len(question.candidates)
+    count, size = len(question.candidates), sum(int(d.max()) for d in question.distances)
+    kind = np.int32 if size < 2**31 else np.int64
     far = [
-        np.vstack([d[:, c], np.zeros((1, count), dtype=np.int64)])  # the last line: a group that a row lacks (-1)
+        np.vstack([d[:, c], np.zeros((1, count), dtype=np.int64)]).astype(kind)  # last a group that a row lacks (-1)
         for d, c in zip(question.distances, question.candidates.T, strict=True)
     ]
     total = np.zeros(count, dtype=np.int64)
     for part in parts(rows, [b.column for b in question.bins], max(held // count, 1)):
-        apart = sum(f[codes(b, part[b.column])] for f, b in zip(far, question.bins, strict=True))
+        each = (f[codes(b, part[b.column])] for f, b in zip(far, question.bins, strict=True))
+        apart = next(each)
+        for own in each:
+            apart += own
         total += np.bincount(np.argmin(apart, axis=1), minlength=count)
     return total

@@ -7,7 +7,7 @@ rows. Privacy: released answers only.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,25 +26,19 @@ LEAST = 1 / 50  # times as often as the model has them, rows of a neighbourhood 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tilt:
-    """How many times as often as a model has them rows are drawn, by the neighbourhoods that they lie in.
+class Places:
+    """Where rows lie, by groups of their columns.
 
     ``bins``: of each column; ``places`` (size, width) float32: where they lie, columns side by side, so that squared
-    distances add up. ``rounds``: candidates (m, columns) int64, groups of the bins, and how many times as often rows
-    that are nearest to each are drawn (m,) float64; what several rounds say is multiplied, up to ``most``.
-    ``margins``: of each column, how many times as often rows of a bin are drawn besides (size,), so that single columns
-    stay the model's.
+    distances add up.
     """
 
     bins: tuple[Bins, ...]
     places: tuple[np.ndarray, ...]
-    most: float
-    rounds: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    margins: tuple[np.ndarray, ...] = ()
 
     @classmethod
-    def on(cls, bins: Sequence[Bins], schema: Schema, *, most: float) -> "Tilt":
-        """One that asks for nothing yet. A number's bins lie by their middles, between those of the first and last."""
+    def on(cls, bins: Sequence[Bins], schema: Schema, **more: Any) -> Self:
+        """By public bounds. A number's bins lie by their middles, between those of the first and last."""
         places = []
         for own in bins:
             facts, is_class = schema.columns[own.column], own.column == schema.target
@@ -54,7 +48,7 @@ class Tilt:
                 mean = np.bincount(own.groups, weights=middle) / np.bincount(own.groups)
                 at = UNIT * (mean - mean.min())[:, None] / max(float(np.ptp(mean)), 1.0)
             places.append(at.astype(np.float32))
-        return cls(bins=tuple(bins), places=tuple(places), most=most)
+        return cls(bins=tuple(bins), places=tuple(places), **more)
 
     def question(self, rows: np.ndarray, sigma: float) -> Nearest:
         """Votes for these candidates, with noise of ``sigma``."""
@@ -80,6 +74,20 @@ class Tilt:
 
     def _placed(self, groups: np.ndarray) -> np.ndarray:
         return np.concatenate([p[g] for p, g in zip(self.places, groups.T, strict=True)], axis=1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tilt(Places):
+    """How many times as often as a model has them rows are drawn, by the neighbourhoods that they lie in.
+
+    ``rounds``: candidates (m, columns) int64, groups of the bins, and how many times as often rows that are nearest to
+    each are drawn (m,) float64; what several rounds say is multiplied, up to ``most``. ``margins``: of each column, how
+    many times as often rows of a bin are drawn besides (size,), so that single columns stay the model's.
+    """
+
+    most: float
+    rounds: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    margins: tuple[np.ndarray, ...] = ()
 
     def weights(self, rows: Positions) -> np.ndarray:
         """How many times as often as the model has it each row is drawn, (n,)."""

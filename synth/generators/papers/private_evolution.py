@@ -1,37 +1,43 @@
 """`private_evolution`: candidates evolve by noisy counts of the rows that each is nearest to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synth.generators.base import Fit, Run, Setting
+from synth.generators.core.columns import is_even
 from synth.generators.core.mixture import SAFE
 from synth.generators.core.product import Product
-from synth.generators.method import option
-from synth.generators.papers.columns import Baseline, OneWays, taken
+from synth.generators.core.votes import UNIT, Places
+from synth.generators.method import NONE_OR_SHARE, option
+from synth.generators.papers.columns import Baseline, Columns, OneWays, taken
 from synth.generators.papers.mlp import PUBLIC_SEED
 from synth.generators.papers.training import WithOneWays
-from synth.questions import CountsRelease, Nearest, NearestRelease, Release
+from synth.questions import Bins, CountsRelease, NearestRelease, Release
+from synth.schema.table import Schema
 
-PURPOSE = "nearest candidates"
-UNIT = 1 << 12  # between two categories, and between the least and the greatest rank of a number
-ABOVE = 2.0  # votes a candidate should have on average, in deviations of their noise: fewer candidates where fewer
+ABOVE = 0.5  # votes a kept candidate should have on average, in deviations of their noise: fewer are kept where fewer
 FEWEST = 16  # candidates
-NEIGHBOUR = 0.5  # of the changes of a number's group that go to the next one
+PARTS = 64  # of a number's range, about
+REMEMBERED = 0.7  # part of a candidate's votes that counts in the next round too
+FALL = 0.2  # changes fall by the rounds' share that is done, to this power
+LAST = 1 / 50  # of the first round's change, about, in the last one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateEvolution(WithOneWays):
-    """Public candidates, votes of rows for the nearest, and variations of those that many rows are near to.
+    """Public candidates, votes of rows for the nearest, and variations of those that most rows are near to.
 
-    ``rounds``: of votes, each paid for; ``candidates``: in a round, at most, fewer where noise would drown them.
-    ``variations``: of each that is kept. ``change``: part of a variation's columns that are drawn anew, in the first
-    round; it falls to a fifth of that. ``blur``: part of a column in the model's rows that is drawn from the single
-    column instead of the candidate. ``oneway_share``: part of mu**2 for one-way counts, from which candidates and
-    changes are drawn; with 0 they are even. ``groups``: of a column, about.
+    ``rounds``: of votes, each paid for; ``candidates``: that are kept of a round, at most, fewer where noise would
+    drown them. ``variations``: of each that is kept. ``change``: how far a variation lies in the first round: a number
+    at most by this part of its range, and this part of the categories drawn anew; it falls round after round. ``blur``:
+    part of a category in the model's rows that is drawn from the single column, and the part of its range in which a
+    number lies about the candidate's; the target is the candidate's own. ``oneway_share``: part of mu**2 for one-way
+    counts, from which candidates and categories are drawn; with 0 they are even. ``groups``: of a category, about.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
-    **Source**: Lin et al., arXiv 2305.15560, Algorithm 1; for tables: Swanberg et al., arXiv 2502.06555 (Tab-PE).
+    **Source**: Lin et al., arXiv 2305.15560, Algorithm 1; for tables: Swanberg et al., arXiv 2502.06555, and Tab-PE,
+    arXiv 2606.08259.
     """
 
     name = "private_evolution"
@@ -39,55 +45,95 @@ class PrivateEvolution(WithOneWays):
     summary = "candidate rows evolve by noisy votes of the rows that are nearest to them"
     reads = (CountsRelease, NearestRelease)
     by_torch = False
-    rounds: int = option(6, 1, 1000)
-    candidates: int = option(3000, FEWEST, 1 << 16)
+    oneway_share: float = option(0.2, *NONE_OR_SHARE)
+    rounds: int = option(20, 1, 1000)
+    candidates: int = option(700, FEWEST, 1 << 16)
     variations: int = option(2, 1, 100)
-    change: float = option(0.4, 0.01, 1)
-    blur: float = option(0.1, 0, 1)
+    change: float = option(0.5, 0.01, 1)
+    blur: float = option(0.05, 0, 1)
     groups: int = option(8, 2, 1000)
 
     def measure(self, run: Run) -> list[Release]:
         """One-ways, then a round of votes at a time; what candidates become is a function of the votes told."""
         base = Baseline.asked(run, share=self.oneway_share, groups=self.groups)
+        base = replace(base, columns=cut(base.columns))
         releases: list[Release] = [*base.counts]
         if not base.bins:
             return releases
         sigma = run.setting.sigma((1 - taken(run.setting, share=self.oneway_share)) * SAFE / self.rounds)
-        most = int(np.clip(base.rows / (ABOVE * sigma), FEWEST, self.candidates))
-        people = Population(base, rng=np.random.default_rng(PUBLIC_SEED))
-        now = people.fresh(most)
+        people, told = Population(base, run.setting), list[NearestRelease]()
+        now = people.fresh((1 + self.variations) * self.kept(base.rows, sigma))
         for number in range(self.rounds):
             run.progress(number / self.rounds)
-            asked = Nearest(purpose=PURPOSE, bins=base.bins, candidates=now, distances=people.distances, sigma=sigma)
-            releases.append(released := run.ask(asked))
-            parents = people.chosen(released, max(most // (1 + self.variations), 1))
-            change = self.change * (1 - 0.8 * number / self.rounds)
+            told.append(run.ask(people.places.question(now, sigma)))
+            parents = best(told, self.kept(base.rows, sigma))
+            change = self.change * max(1 - (number / self.rounds) ** FALL, LAST)
             children = people.varied(np.repeat(parents, self.variations, axis=0), change)
             now = np.unique(np.concatenate([parents, children]), axis=0)
         run.progress(1.0)
-        return releases
+        return [*releases, *told]
+
+    def kept(self, rows: float, sigma: float) -> int:
+        """How many candidates votes with this noise can tell apart."""
+        return int(np.clip(rows / (ABOVE * sigma), FEWEST, self.candidates))
 
     def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
-        """The last round's candidates, weighted by their votes, each column blurred by its one-way."""
+        """The last round's best candidates, weighted by the released shares of the target's values, and blurred."""
         one_ways = OneWays.of(releases, setting)
-        released = next((r for r in reversed(releases) if isinstance(r, NearestRelease)), None)
-        if released is None:
+        told = [r for r in releases if isinstance(r, NearestRelease)]
+        if not told:
             return one_ways.independent()
-        bins, weights = released.question.bins, votes(released)
-        columns, voted = one_ways.asked(bins), weights > 0
-        rows = [np.eye(b.size)[codes] for b, codes in zip(bins, released.question.candidates[voted].T, strict=True)]
+        bins, columns = told[-1].question.bins, one_ways.asked(told[-1].question.bins)
+        last = best(told, self.kept(columns.total, told[-1].question.sigma))
+        weights, parts = np.ones(len(last)), []
+        places = Places.on(bins, setting.schema).places
+        for own, b, at in zip(last.T, bins, places, strict=True):
+            share, of_number = columns.shares(b.column), values(b, setting.schema)
+            near, blur = np.eye(b.size), self.blur
+            if of_number.any():
+                near[of_number] = of_number & (np.abs(at - at.T) <= UNIT * self.blur)[of_number]
+                near /= near.sum(1, keepdims=True)
+            if b.column == setting.schema.target:
+                blur = 0.0
+                if not is_even(columns.histograms[b.column]):
+                    weights = (np.maximum(share, 1e-9) / np.maximum(np.bincount(own, minlength=b.size), 1))[own]
+            near = (1 - blur) * near + blur * share / share.sum()
+            parts.append(near[own])
         how.progress(1.0)
-        probs = columns.blurred(bins, np.concatenate(rows, axis=1), blur=self.blur)
-        return columns.product(bins, probs, weights[voted])
+        return columns.product(bins, np.concatenate(parts, axis=1), weights)
 
 
-def votes(release: NearestRelease) -> np.ndarray:
-    """Votes that stand out of their noise, the others zero; alike where none does.
+def values(bins: Bins, schema: Schema) -> np.ndarray:
+    """Which bins hold a number's values, (size,): none of the target or of categories, and no missing codes."""
+    column, of_number = schema.columns[bins.column], np.zeros(bins.size, dtype=bool)
+    if column.is_numeric and bins.column != schema.target:
+        of_number[bins.groups[bins.starts < column.size]] = True
+    return of_number
+
+
+def cut(columns: Columns) -> Columns:
+    """Numbers in ``PARTS`` even parts of their ranges, about, and a part for each missing code."""
+    groups, schema = dict(columns.groups), columns.setting.schema
+    for name, histogram in columns.histograms.items():
+        size = schema.columns[name].size
+        if schema.columns[name].is_numeric and name != schema.target:
+            middles = histogram.starts + (histogram.widths - 1) // 2
+            part = np.where(middles < size, middles * PARTS // size, PARTS + middles)
+            groups[name] = np.unique(part, return_inverse=True)[1].reshape(-1)
+    return columns.grouped(groups)
+
+
+def best(told: Sequence[NearestRelease], count: int) -> np.ndarray:
+    """So many of the last round's candidates, at most, those with the most votes, earlier ones remembered.
 
     Privacy: released answers only.
     """
-    estimates = np.where(release.values > release.question.sigma, release.values, 0).astype(float)
-    return estimates if estimates.any() else np.ones(len(estimates))
+    scores: dict[bytes, float] = {}
+    for release in told:
+        rows = release.question.candidates
+        names = [row.tobytes() for row in rows]
+        scores = {n: v + REMEMBERED * scores.get(n, 0.0) for n, v in zip(names, release.values, strict=True)}
+    return rows[np.argsort(-np.array(list(scores.values())), kind="stable")[:count]]
 
 
 class Population:
@@ -96,37 +142,35 @@ class Population:
     Privacy: released answers only.
     """
 
-    def __init__(self, base: Baseline, *, rng: np.random.Generator) -> None:
-        self.rng, self.sizes = rng, base.sizes
+    def __init__(self, base: Baseline, setting: Setting) -> None:
+        self.rng = np.random.default_rng(PUBLIC_SEED)
+        self.places = Places.on(base.bins, setting.schema)
         self.shares = np.split(base.shares, np.cumsum(base.sizes)[:-1])
-        names = [b.column for b in base.bins]
-        self.numbers = np.array([base.columns.is_number(n) for n in names])
-        ranks = [base.columns.ranks(n) for n in names]
-        self.distances = tuple(
-            np.rint(UNIT * np.abs(r[:, None] - r[None, :])).astype(np.int64)
-            if number
-            else UNIT * (1 - np.eye(len(r), dtype=np.int64))
-            for r, number in zip(ranks, self.numbers, strict=True)
-        )
+        self.values = [values(b, setting.schema) for b in base.bins]
+        self.target = [b.column == setting.schema.target for b in base.bins]
 
     def fresh(self, count: int) -> np.ndarray:
         """Candidates (at most count, columns), columns independent, each once."""
-        return np.unique(self._drawn(count), axis=0)
-
-    def chosen(self, release: NearestRelease, count: int) -> np.ndarray:
-        """Parents, as often as their votes deserve, each once."""
-        weights = votes(release)
-        picked = self.rng.choice(len(weights), size=count, p=weights / weights.sum())
-        return release.question.candidates[np.unique(picked)]
+        return np.unique(np.stack([self._drawn(s, count) for s in self.shares], axis=1), axis=0)
 
     def varied(self, parents: np.ndarray, change: float) -> np.ndarray:
-        """Each with this part of its columns drawn anew, a number's often to a neighbouring group; one at least."""
-        places = self.rng.random(parents.shape)
-        moves = (places < change) | (places == places.min(1, keepdims=True))
-        step = parents + self.rng.choice([-1, 1], size=parents.shape)
-        near = np.clip(step, 0, np.array(self.sizes) - 1)
-        aside = self.numbers & (self.rng.random(parents.shape) < NEIGHBOUR)
-        return np.where(moves, np.where(aside, near, self._drawn(len(parents))), parents)
+        """Each with its numbers moved by at most ``change`` of their range, and that part of its categories drawn anew.
 
-    def _drawn(self, count: int) -> np.ndarray:
-        return np.stack([self.rng.choice(len(s), size=count, p=s / s.sum()) for s in self.shares], axis=1)
+        The target's value stays.
+        """
+        children = parents.copy()
+        for i, own in enumerate(parents.T):
+            if self.target[i]:
+                continue
+            anew = self.rng.random(len(own)) < change
+            children[:, i] = np.where(anew, self._drawn(self.shares[i], len(own)), own)
+            if self.values[i].any():
+                at, found = self.places.places[i][:, 0], np.flatnonzero(self.values[i])
+                order = found[np.argsort(at[found], kind="stable")]
+                moved = at[own] + UNIT * self.rng.uniform(-change, change, len(own))
+                nearest = order[np.searchsorted((at[order][1:] + at[order][:-1]) / 2, moved)]
+                children[:, i] = np.where(self.values[i][own], nearest, children[:, i])
+        return children
+
+    def _drawn(self, shares: np.ndarray, count: int) -> np.ndarray:
+        return self.rng.choice(len(shares), size=count, p=shares / shares.sum())
