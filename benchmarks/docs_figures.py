@@ -132,9 +132,9 @@ def embeddings(method: str, what: str) -> str:
     """Lines of a method and its variants: scores, or accuracy on real digits beside that of training on real ones."""
     rows = [r for r in stored("embeddings") if r["part"] == what]
     rows = [r for r in rows if r["epsilon"] is None or r["method"].partition(",")[0] == method]
-    if what == "digits":
+    if what != "table":
         rows = sorted(rows, key=lambda r: (r["epsilon"] is not None, r["method"]))
-    columns, runs = ({"accuracy": 2}, "") if what == "digits" else (EMBEDDED, "runs")
+    columns, runs = (EMBEDDED, "runs") if what == "table" else ({"accuracy": 2, "cnn": 2, "fid": 2}, "")
     order = {"method": each(rows, "method"), "epsilon": None}
     return means(rows, ("method", "epsilon"), columns, runs=runs, order=order)
 
@@ -237,7 +237,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
-    "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
+    **{f"{of}-dp_kernel": partial(embeddings, "dp_kernel", of) for of in ("digits", "mnist")},
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),

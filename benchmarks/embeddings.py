@@ -1,23 +1,27 @@
 """The embedding family's figures: on a census table by the yardstick beside it, and on pictures of digits.
 
     python benchmarks/embeddings.py [--parts table,digits] [--table acs] [--epsilons 0.2,1,5.1] [--seeds 3]
+    python benchmarks/embeddings.py --parts mnist --from FOLDER
 
 The part `table` needs the public tables and score.py in ../shared; says so and stops where they are absent. The part
 `digits` needs scikit-learn alone: it makes synthetic digits at epsilon 0.2, 1 and 10, trains a classifier on them,
-tests it on real held-out ones, and draws real beside synthetic in docs/pictures/ where the docs show it. Every run
-spends in a ledger of its own; runs that the JSON holds are passed over. Semicolons stand between methods, some of which
-have commas in their names.
+tests it on real held-out ones, and draws real beside synthetic in docs/pictures/ where the docs show it. The part
+`mnist` does so with MNIST's (`mnist.py` says where they lie), made 10 by 10 by averaging, without their margin, in four
+grey levels; the text's classifier and a distance of features judge them as well. Every run spends in a ledger of its
+own. Semicolons stand between methods, some of which have commas in their names.
 """
 
-from contextlib import contextmanager
+import time
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import mnist
 import numpy as np
 import pandas as pd
 from flagship import markdown
 from markdown_tables import means
-from public_tables import laid, prepared, ran, ran_and_scored
+from public_tables import prepared, ran_and_scored
 from runner import PICTURES, Row, grid, measured, need_tables, start
 
 STEPWISE = ["form=stepwise", "widths=3", "lengthscale=1", "rate=0.1", "steps=100"]
@@ -34,9 +38,8 @@ METHODS = {
     "dp_kernel, stepwise, parallel": [*STEPWISE, "variant=parallel"],
     **{name: [] for name in ("dp_merf", "dp_hp", "pearl", "dp_ntk")},
 }
-DIGIT_EPSILONS = (0.2, 1.0, 10.0)
-SHOWN = 10  # pictures of each digit
-SCALE = 4  # screen pixels a side of a picture's pixel
+LEVELS = {64: 16, 100: 3}  # the highest grey level by number of pixels: scikit-learn's digits and MNIST's made small
+SHOWN, SCREEN = 10, 32  # pictures of each digit, and about how many pixels of the screen each is wide
 
 
 def with_options(cell: Row) -> Row:
@@ -45,65 +48,77 @@ def with_options(cell: Row) -> Row:
 
 
 @cache
-def handwritten() -> tuple[np.ndarray, ...]:
-    """Real digits: pixels to train on and held out, then which digits they are."""
+def handwritten(folder: Path | None = None) -> tuple[np.ndarray, ...]:
+    """Real digits, scikit-learn's or MNIST's in a folder: grey levels to train on and held out, then which they are."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
-    pixels, label = load_digits(return_X_y=True)
-    return tuple(train_test_split(pixels, label, test_size=0.2, random_state=0, stratify=label))
+    if folder is None:
+        pixels, label = load_digits(return_X_y=True)
+        return tuple(train_test_split(pixels, label, test_size=0.2, random_state=0, stratify=label))
+    (train, known), (test, asked) = (mnist.read(folder, part) for part in ("train", "t10k"))
+    small = [p[:, 4:24, 4:24].reshape(-1, 10, 2, 10, 2).mean((2, 4)).reshape(len(p), -1) for p in (train, test)]
+    return *(np.rint(p * LEVELS[p.shape[1]] / 255) for p in small), known, asked
 
 
-@contextmanager
-def digits(*_):
-    """The table of 64 pixels and a digit, and its public schema."""
-    train, _, known, _ = handwritten()
-    names = [f"p{i:02d}" for i in range(train.shape[1])]
-    columns: dict = {n: {"type": "integer", "min": 0, "max": 16, "source": "public"} for n in names}
-    columns["digit"] = {"type": "categorical", "categories": [str(d) for d in range(10)], "source": "public"}
-    rows = pd.DataFrame(train.astype(int), columns=names).assign(digit=known)
-    with laid(rows, {"dataset": "digits", "target": "digit", "columns": columns}) as folder:
-        yield folder
+def synthetic(pixels: np.ndarray, label: np.ndarray | None, cell: Row, **how) -> pd.DataFrame:
+    """What a case's run makes of a table of pixels and, if given, a digit."""
+    import synth
+    from synth.schema.table import parse
+
+    names = [f"p{i:03d}" for i in range(pixels.shape[1])]
+    columns: dict = {n: {"type": "integer", "min": 0, "max": LEVELS[len(names)], "source": "public"} for n in names}
+    rows = pd.DataFrame(pixels.astype(int), columns=names)
+    if label is not None:
+        rows, how = rows.assign(digit=label.astype(str)), how | {"target": "digit"}
+        columns["digit"] = {"type": "categorical", "categories": [str(d) for d in range(10)], "source": "public"}
+    options = dict(o.split("=") for o in cell["options"])
+    how |= {"method": cell["method"], "options": options, "seed": cell["seed"], "num_rows": len(rows)}
+    with TemporaryDirectory() as place:
+        schema = parse({"dataset": "digits", "columns": columns})
+        made = synth.run(rows, schema=schema, epsilon=cell["epsilon"], delta=1e-5, ledger=f"{place}/l.sqlite", **how)
+    return made.frame
 
 
-def recognised(folder: Path, cell: Row) -> Row:
+def recognised(folder: Path | None, cell: Row) -> Row:
     """Accuracy on real held-out digits of a classifier trained on synthetic ones; a picture grid for each method."""
-    train, test, known, asked = handwritten()
-    if cell["epsilon"] is None:
-        return {"accuracy": accuracy(train, known, test, asked)}
-    said = ran(folder, with_options(cell), "--num-rows", len(train))
-    if "failed" in said:
-        return said
-    made = pd.read_csv(folder / "out" / "synthetic.csv")
-    drawn, label = made.drop(columns="digit").to_numpy(float), made["digit"].to_numpy()
-    path = PICTURES / f"digits-{cell['method'].replace(', ', '-')}-{cell['epsilon']:g}.png"
-    if cell["seed"] == 0 and (path.exists() or cell["epsilon"] > min(DIGIT_EPSILONS)):
-        picture(path, (train, known), (drawn, label))
-    return {"seconds": said["seconds"], "accuracy": accuracy(drawn, label, test, asked)}
+    train, test, known, asked = handwritten(folder)
+    began, drawn, label = time.perf_counter(), train, known
+    if cell["epsilon"] is not None:
+        made = synthetic(train, known, with_options(cell))
+        drawn, label = made.drop(columns="digit").to_numpy(float), made["digit"].to_numpy(int)
+        path = PICTURES / f"{cell['part']}-{cell['method'].replace(', ', '-')}-{cell['epsilon']:g}.png"
+        if cell["seed"] == 0 and path.exists():
+            picture(path, (train, known), (drawn, label))
+    found = {"seconds": time.perf_counter() - began, "accuracy": accuracy(drawn, label, test, asked)}
+    most = LEVELS[test.shape[1]]
+    return found | (mnist.judged(drawn / most, label, test / most, asked) if folder else {})
 
 
 def accuracy(drawn: np.ndarray, label: np.ndarray, test: np.ndarray, asked: np.ndarray) -> float:
     """Of a logistic regression on pixels, trained on what was drawn, tested on real digits."""
     from sklearn.linear_model import LogisticRegression
 
+    most = LEVELS[test.shape[1]]
     if len(np.unique(label)) < 2:
         return float(np.mean(asked == label[0]))
-    return float(LogisticRegression(max_iter=2000, C=0.1).fit(drawn / 16, label).score(test / 16, asked))
+    return float(LogisticRegression(max_iter=2000, C=0.1).fit(drawn / most, label).score(test / most, asked))
 
 
 def picture(path: Path, *sides: tuple[np.ndarray, np.ndarray]) -> None:
     """A grid, a line for each digit: ten real pictures on the left, ten synthetic ones on the right."""
     from PIL import Image
 
-    tile = 8 * SCALE + 2
+    wide = sides[0][0].shape[1]
+    side, scale = int(wide**0.5), SCREEN // int(wide**0.5)
+    tile = side * scale + 2
     canvas = np.full((10 * tile, (2 * SHOWN + 1) * tile), 255, dtype=np.uint8)
-    for side, (pixels, label) in enumerate(sides):
+    for right, (pixels, label) in enumerate(sides):
         for digit in range(10):
             for k, values in enumerate(pixels[label == digit][:SHOWN]):
-                top, left = digit * tile, (k + side * (SHOWN + 1)) * tile
-                big = np.kron(255 - values.reshape(8, 8) * (255 / 16), np.ones((SCALE, SCALE)))
-                canvas[top : top + 8 * SCALE, left : left + 8 * SCALE] = big.round()
-    path.parent.mkdir(parents=True, exist_ok=True)
+                top, left = digit * tile, (k + right * (SHOWN + 1)) * tile
+                big = np.kron(255 - values.reshape(side, side) * (255 / LEVELS[wide]), np.ones((scale, scale)))
+                canvas[top : top + side * scale, left : left + side * scale] = big.round()
     Image.fromarray(canvas).save(path, optimize=True)
 
 
@@ -111,20 +126,17 @@ def main(given) -> None:
     if "table" in given.parts:
         need_tables()
         ways = {"epsilon": given.epsilons, "method": given.methods, "seed": range(given.seeds)}
-        rows = measured(
-            given,
-            grid(part=["table"], table=[given.table], **ways),
-            lambda folder, cell: ran_and_scored(folder, with_options(cell)),
-            prepare=prepared,
-        )
+        cells = grid(part=["table"], table=[given.table], **ways)
+        rows = measured(given, cells, lambda at, cell: ran_and_scored(at, with_options(cell)), prepare=prepared)
         print(markdown([r for r in rows if r["part"] == "table"]))
-    if "digits" in given.parts:
-        cells = [{"part": "digits", "method": "real rows", "epsilon": None}]
-        cells += grid(part=["digits"], epsilon=DIGIT_EPSILONS, method=given.methods, seed=range(given.seeds))
-        rows = [r for r in measured(given, cells, recognised, prepare=digits) if r["part"] == "digits"]
-        print(means(rows, ("method", "epsilon"), {"accuracy": 3, "seconds": 1}))
+    for part in (p for p in ("digits", "mnist") if p in given.parts):
+        folder = getattr(given, "from") if part == "mnist" else None
+        cells = [{"part": part, "method": "real rows", "epsilon": None}]
+        cells += grid(part=[part], epsilon=[0.2, 1.0, 10.0], method=given.methods, seed=range(given.seeds))
+        rows = measured(given, cells, lambda _, cell, folder=folder: recognised(folder, cell))
+        print(means([r for r in rows if r["part"] == part], ("method", "epsilon"), mnist.OF_PICTURES))
 
 
 if __name__ == "__main__":
     usual = {"parts": "table,digits", "table": "acs", "epsilons": [0.2, 1.0, 5.1], "methods": ";".join(METHODS)}
-    start(main, json="embeddings", seeds=3, **usual)
+    start(main, json="embeddings", seeds=3, **usual, **{"from": Path()})

@@ -13,7 +13,6 @@ from synth import app_api
 from synth.languages import spoken
 
 Plain = dict[str, Any]
-MOST_SHOWN = 2000  # categories of a column with a coordinate each
 LISTS = ("categorical", "ordinal", "identifier")  # hints that name columns
 
 
@@ -101,13 +100,11 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
     return result
 
 
-def vectors(text: str, relation: str) -> tuple[int, float, float, list[tuple[str, str, int, float, str]]]:
-    """A made-up row as methods see it that add up vectors: their length in coordinates, their norm at most, what one
-    unit can move; and of each column its form, coordinates, norm and value. No row of a table is read."""
+def vectors(text: str, **asked: Any) -> tuple[int, float, float, list[tuple[str, str, int, float, str]]]:
+    """A made-up row as a method adds it up: its length in coordinates, its norm at most, what one unit can move; and of
+    what stands together in it the columns, form, coordinates, norm and values. No row of a table is read."""
     schema = app_api.parse_schema(json.loads(text)).tables
-    facts = next(iter(schema.values()))
-    wide = any(c.cells > MOST_SHOWN for c in facts.measured().values() if not c.is_numeric)
-    made = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled", rows=1)
+    made = app_api.encode(next(iter(schema.values())), rows=1, **asked)
     columns = [(c.name, c.form, c.width, c.norm, value) for c, value in zip(made.columns, made.texts[0], strict=True)]
     return made.vectors.shape[1], made.norm, made.sensitivity, columns
 

@@ -19,7 +19,7 @@ from synth.languages import _, ngettext, numerals, phrase
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
 SAFE = 0.1  # of a row: what may be published whole, on average, under a delta that is proposed
-VECTORS = {"slices", "embedding", "descent"}  # kinds of answers of methods that add up rows as vectors
+VECTORS = {"slices", "embedding"}  # kinds of answers of methods that add up rows as vectors
 AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
 
 
@@ -306,14 +306,21 @@ def _options(w: Wizard, method: dict[str, Any]) -> None:
 
 def _vectors(w: Wizard) -> None:
     """What the method sees of a row, shown on one that is made up from the description."""
-    with st.spinner(_("Making up a row")):
-        asked = (state.checked(w).to_json(), w.relation)
-        width, norm, sensitivity, columns = workers.ask(tasks.vectors, *asked, seconds=forecast.PATIENCE)
+    asked: dict[str, Any] = {"relation": w.relation, "method": w.method, "options": w.options}
+    asked |= {"epsilon": w.epsilon, "delta": w.delta}
+    try:
+        with st.spinner(_("Making up a row")):
+            width, norm, sensitivity, columns = workers.ask(
+                tasks.vectors, state.checked(w).to_json(), seconds=forecast.PATIENCE, **asked
+            )
+    except synth.SynthError as error:
+        st.caption(frame.escape(frame.sentence(phrase(str(error)))))
+        return
     st.caption(
         _(
-            "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
-            "so that one person moves a sum by no more than the sensitivity."
-        )
+            "What {method} adds up, in a rehearsal on made-up rows: your table is not read. Vectors have length 1 at "
+            "most, so that one person moves a sum by no more than the sensitivity."
+        ).format(method=w.method)
     )
     st.markdown(
         _("**{width:,} coordinates**, length at most {norm:.3f}, sensitivity **{sensitivity:.3f}**.").format(

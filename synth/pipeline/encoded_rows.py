@@ -1,22 +1,25 @@
 """How rows become vectors of bounded norm, shown on rows made up from the schema: nothing private is looked at.
 
-The encoding, its norms and the sensitivity are those of the very code that `slicing` asks with: its encodings, the
-lattice on which a mechanism sums them (questions/slices.py), and its statement of sensitivity (mechanisms/slices.py).
+Encoding, norms and sensitivity are those of the very code that methods ask with: the question that one would ask in a
+rehearsal on made-up rows, or `slicing`'s encodings by name, and the mechanism's own statement of sensitivity.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.papers import slicing as encodings
-from synth.mechanisms import slices
+from synth.mechanisms import embeddings, slices
+from synth.pipeline.methods import generator_named, granted
+from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.relation import relation_named
-from synth.questions import Slices
-from synth.questions.features import Block, looked_up
+from synth.questions import Embedding, Slices
+from synth.questions.features import Block, Fourier, Tensors, Term
 from synth.schema.codec import decode
 from synth.schema.dataset import check_schema
 from synth.schema.table import Schema
@@ -28,7 +31,8 @@ MOST_CATEGORIES = 2000  # of a column that is shown one-hot
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedColumn:
-    """One column's coordinates ``first`` to ``first + width - 1`` of a row's vector, and their norm at most.
+    """Coordinates ``first`` to ``first + width - 1`` of a row's vector, which hold one column or ``name``, those that
+    stand there with commas between them; their norm at most.
 
     Privacy: public only.
     """
@@ -64,16 +68,26 @@ class EncodedRows:
 
 
 def encode(
-    schema: Schema, *, relation: str = "add_remove", form: str = "scaled", rows: int = 3, seed: int = 0
+    schema: Schema,
+    *,
+    relation: str = "add_remove",
+    form: str = "scaled",
+    method: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    rows: int = 3,
+    seed: int = 0,
 ) -> EncodedRows:
     """``rows`` made-up rows of the schema as vectors, with bounds of norm and the sensitivity that follows.
 
-    Every position of a column is as likely as any other. ``form``: ``scaled``, categories one-hot and numbers one
-    coordinate in [0, 1]; ``binned``, one-hot on at most 24 bins a column. ``vectors`` has shape (rows, d), its entries
-    multiples of 2**-20. ``relation``: as of ``run``. ``seed``: of the made-up rows. Touches no table. Errors:
-    UsageError.
+    Every position of a column is as likely as any other. ``method``: what one with these ``options`` adds up of a row
+    at ``epsilon`` and ``delta``, in a rehearsal on made-up rows, whose noisy counts may choose bins; else ``form``:
+    ``scaled``, categories one-hot and numbers one coordinate in [0, 1], or ``binned``, one-hot on at most 24 bins a
+    column. ``vectors`` has shape (rows, d); those of slices are multiples of 2**-20. ``relation``: as of ``run``.
+    ``seed``: of the made-up rows. Touches no table. Errors: UsageError, also for a method that adds up no vectors.
 
-    **Guarantee**: ||vector|| <= 1 for every row, made up or real (mechanisms/slices.md).
+    **Guarantee**: ||vector|| <= 1 for every row, made up or real (mechanisms/slices.md, mechanisms/embeddings.md).
 
     Privacy: public only.
 
@@ -90,34 +104,63 @@ def encode(
         raise UsageError(f"`rows={rows}`: must be 1 to {MOST_ROWS}")
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to encode")
-    if form == "scaled" and any(c.cells > MOST_CATEGORIES for c in schema.measured().values() if not c.is_numeric):
-        raise UsageError(f"`form=scaled`: shows columns of at most {MOST_CATEGORIES} categories; say `form=binned`")
-    question = Slices(purpose="shown", encoding=FORMS[form](schema), sigma=1.0, groups=1)
     adjacency = adjacency_of(schema, relation_named(relation))
-    blocks = [Block(bins=b.bins, table=t) for b, t in zip(question.encoding.blocks, question.tables, strict=True)]
+    if method is not None:
+        generator = generator_named(method, adjacency.relation, options)
+        asked, _ = rehearse(generator, schema, granted(epsilon, delta, adjacency, learning=False))
+        question = next((q for q, _ in asked if isinstance(q, Slices | Embedding)), None)
+        if question is None:
+            raise UsageError(f"method {method}: with these options it adds up no vectors of rows")
+    else:
+        wide = any(c.cells > MOST_CATEGORIES for c in schema.measured().values() if not c.is_numeric)
+        if form == "scaled" and wide:
+            raise UsageError(f"`form=scaled`: shows columns of at most {MOST_CATEGORIES} categories; say `form=binned`")
+        question = Slices(purpose="shown", encoding=FORMS[form](schema), sigma=1.0, groups=1)
+    if isinstance(question, Slices):
+        slices.events(question, adjacency)  # checks the norm
+        blocks = [Block(bins=b.bins, table=t) for b, t in zip(question.encoding.blocks, question.tables, strict=True)]
+        sensitivity = slices.sensitivity(question, adjacency)
+        features: Any = Tensors(terms=tuple(Term(blocks=(b,), weight=1.0) for b in blocks))
+    else:
+        features, sensitivity = question.features, embeddings.sensitivity(question, adjacency)
     rng = np.random.default_rng(seed)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    texts = decode(places, schema, num_rows=rows)
-    vectors = np.hstack([looked_up(b, places[b.bins.column]) for b in blocks])
+    texts, columns = decode(places, schema, num_rows=rows), _columns(features)
+    each = [[texts[n].to_pylist() for n in names] for names, _ in columns]
     return EncodedRows(
         relation=relation,
         max_rows=adjacency.max_rows,
-        columns=_columns(blocks),
-        norm=sqrt(sum(b.square for b in blocks)),
-        sensitivity=slices.events(question, adjacency)[0].sensitivity,  # after the mechanism's own check of the norm
-        texts=tuple(zip(*(texts[b.bins.column].to_pylist() for b in blocks), strict=True)),
-        vectors=vectors,
+        columns=tuple(column for _, column in columns),
+        norm=features.norm,
+        sensitivity=sensitivity,
+        texts=tuple(tuple(", ".join(str(t[i] or "") for t in part) for part in each) for i in range(rows)),
+        vectors=features.of(places),
     )
 
 
-def _columns(blocks: Sequence[Block]) -> tuple[EncodedColumn, ...]:
-    columns, first = [], 0
-    for block in blocks:
-        name = block.bins.column
-        one_hot = block.width == block.bins.size
-        codes = block.width - 1
-        line = "one coordinate" + (f" and {codes} for missing values" if codes else "")
-        form = f"one-hot of {block.width}" if one_hot else f"number in [0, {block.table[:, 0].max():.3g}], {line}"
-        columns.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
-        first += block.width
-    return tuple(columns)
+def _columns(features: Any) -> list[tuple[tuple[str, ...], EncodedColumn]]:
+    """What stands together in a vector, with the columns that it is made of."""
+    if not isinstance(features, Tensors):
+        form = "random waves" if isinstance(features, Fourier) else "gradients of a public random network"
+        parts = [(features.columns, form, features.dim, features.norm**2)]
+    else:
+        names = [tuple(dict.fromkeys(b.bins.column for b in t.blocks)) for t in features.terms]
+        parts = [(n, _form(t), t.dim, t.square) for n, t in zip(names, features.terms, strict=True)]
+    result, first = [], 0
+    for names, form, width, square in parts:
+        about = EncodedColumn(name=", ".join(names), form=form, first=first, width=width, norm=sqrt(square))
+        result.append((names, about))
+        first += width
+    return result
+
+
+def _form(term: Term) -> str:
+    """How a term holds its columns."""
+    if all(np.count_nonzero(b.table, axis=1).max() == 1 and b.width == b.bins.size for b in term.blocks):
+        return f"one-hot of {term.dim}" if len(term.blocks) == 1 else f"table of {term.dim} cells"
+    block = term.blocks[0]
+    codes = block.width - 1
+    if len(term.blocks) > 1 or block.table.min() < 0:
+        return f"{term.dim} coordinates" if term.dim > 1 else "one coordinate"
+    line = "one coordinate" + (f" and {codes} for missing values" if codes else "")
+    return f"number in [0, {block.table[:, 0].max():.3g}], {line}"

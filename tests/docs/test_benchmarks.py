@@ -134,3 +134,34 @@ def test_what_benchmarks_import_within_functions_exists():
             for name in (a.name for a in node.names):
                 known = hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}")
                 assert known, f"{path.name}: from {node.module} import {name}"
+
+
+def test_pictures_are_read_alike_from_either_form_of_folder(tmp_path):
+    """MNIST's own files, packed or not, and npm's lists of a digit each, of which the first are learnt from."""
+    code = f"""
+import gzip, json, sys
+sys.path.insert(0, {str(FOLDER)!r})
+import mnist, numpy as np
+from pathlib import Path
+own, npm = Path({str(tmp_path / "own")!r}), Path({str(tmp_path / "npm")!r})
+own.mkdir(), (npm / "src").mkdir(parents=True)
+grey = np.random.default_rng(0).integers(0, 256, (10, 3, 28, 28)).astype(np.uint8)
+mnist.TRAINED = 2
+for digit in range(10):
+    (npm / "src" / f"{{digit}}.json").write_text(json.dumps({{"data": (grey[digit] / 255).round(4).ravel().tolist()}}))
+for part, of in (("train", grey[:, :2]), ("t10k", grey[:, 2:])):
+    labels = np.repeat(np.arange(10), of.shape[1])
+    for name, array in (("images-idx3", of.reshape(-1, 28, 28)), ("labels-idx1", labels.astype(np.uint8))):
+        raw = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
+        (own / f"{{part}}-{{name}}-ubyte.gz").write_bytes(gzip.compress(raw))
+    for a, b in zip(mnist.read(own, part), mnist.read(npm, part), strict=True):
+        assert (a == b).all() and len(a) == len(labels), part
+try:
+    mnist.read(own / "none", "train")
+except mnist.InputError as error:
+    assert "--from" in str(error)
+else:
+    raise AssertionError
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

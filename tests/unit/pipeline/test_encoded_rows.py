@@ -42,6 +42,52 @@ def test_the_sensitivity_is_the_mechanisms(relation):
     assert reported.sensitivity == slices.sensitivity(question, Adjacency(relation=relation))
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("slicing", {}),
+        ("slicing", {"loss": "kl"}),
+        ("dp_kernel", {}),
+        ("dp_kernel", {"variant": "conditional"}),
+        ("dp_merf", {"frequencies": 50}),
+    ],
+)
+@pytest.mark.parametrize("relation", [r.value for r in Relation])
+def test_a_methods_rows_are_those_that_it_asks_about(method, options, relation):
+    """As many coordinates as its question has, whose parts fill them; no row is longer than 1, and no two are further
+    apart than a replaced one may move."""
+    schema = synth.Schema.parse(PLAIN | {"target": "sex"})
+    asked = {"method": method, "options": options, "relation": relation, "epsilon": 3.0, "delta": 1e-5}
+    reported = synth.app_api.encode(schema, rows=300, **asked)
+    answers = synth.plan(schema, rows=20_000, **asked).steps[-1].cells
+    wide = reported.vectors.shape[1]
+    assert answers == wide if method != "slicing" else answers % wide == 0  # of each group, or record
+    assert [c.first for c in reported.columns] == list(np.cumsum([0, *(c.width for c in reported.columns[:-1])]))
+    assert sum(c.width for c in reported.columns) == wide
+    assert reported.norms().max() <= reported.norm + 1e-12
+    distinct = np.unique(reported.vectors, axis=0)
+    if relation == "replace_one":
+        assert max(np.linalg.norm(a - b) for a, b in product(distinct, distinct)) <= reported.sensitivity + 1e-12
+    else:
+        assert reported.sensitivity == 1
+
+
+def test_forms_are_words_of_what_stands_there():
+    schema = synth.Schema.parse(PLAIN)
+    of = {m: synth.app_api.encode(schema, method=m, rows=1) for m in ("slice_wasserstein", "dp_kernel", "dp_merf")}
+    assert [c.form for c in of["slice_wasserstein"].columns][::2] == ["one-hot of 2", "one-hot of 3"]
+    assert [c.name for c in of["dp_kernel"].columns] == ["sex, age", "sex, town", "age, town"]
+    assert of["dp_kernel"].columns[1].form == "table of 6 cells"
+    assert of["dp_kernel"].texts[0][1].split(", ")[1] in "abc"
+    assert [c.form for c in of["dp_merf"].columns] == ["random waves"]
+
+
+@pytest.mark.parametrize(("method", "options"), [("dp_kernel", {"form": "path"}), ("mixture", {})])
+def test_a_method_without_vectors_says_so(method, options):
+    with pytest.raises(UsageError, match=f"method {method}: with these options it adds up no vectors"):
+        synth.app_api.encode(synth.Schema.parse(PLAIN), method=method, options=options)
+
+
 def test_a_column_of_very_many_categories_is_not_shown_one_hot():
     """It would take their square of memory."""
     many = a_schema(code=codes(*[f"c{i}" for i in range(2500)]))
