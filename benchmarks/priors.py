@@ -1,20 +1,20 @@
 """What a public table beside the private one is worth: fair, biased and useless ones, at small and at usual budgets.
 
-    python benchmarks/priors.py [--epsilons 0.1,1] [--seeds 3] [--tables adult,acs,waves] [--json FILE]
+    python benchmarks/priors.py [--epsilons 0.1,1] [--seeds 3] [--tables adult,few,waves] [--json FILE]
 
 Adult: 32,384 private rows and public tables of 3,238 rows from fair (`025`) to strongly biased (`100`), splits
 published by the authors of JAM-PGM; the mean L1 distance (twice the total variation) of all tables of three columns,
 delta 1e-9, replace_one. `permuted`: the fair one with each column shuffled by itself, which tells nothing of columns
-together. ACSIncome: a tenth of the rows set apart as public; the mean total variation of pairs, add_remove. Waves:
-thirds of the hospital table by encounter, epsilon 0.5 each; the third one's pairs alone, and with the releases of all
-earlier waves as priors of each. Every run goes through the command line with fresh noise. Needs the public tables in
+together. `few`: 1,000 of the private rows; beside them as many public rows, drawn by weights that
+give them the release's single columns. Waves: thirds of the hospital table by encounter, epsilon 0.5 each; the third
+one's pairs alone, and with the releases of all earlier waves as priors of each. Every run goes through the command line with fresh noise. Needs the public tables in
 ../shared. Prints Markdown, which docs/uses.md holds.
 """
 
-import gzip
 import shutil
 import sys
 from contextlib import contextmanager
+from functools import partial
 from json import loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,39 +28,45 @@ from runner import SHARED, Row, grid, measured, start
 TRIPLES, DATA = SHARED / "tools" / "triples.py", SHARED / "data" / "adult_prior"
 NUMBERS = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 ADULT = ("none", "fair", "biased 075", "biased 100", "permuted")
+FEW = ("none", "fair", "biased 100", "permuted")
 FILES = {"fair": "public_025", "biased 075": "public_075", "biased 100": "public_100"}
 WHY = ("--prior-reason", "published for experiments")
-OFF = {"L1 of 3 columns": 3, "pair_tv_err": 4, "seconds": 0}
+L1 = "L1 of 3 columns"
+OFF = {L1: 3, "raked public rows": 3, "pair_tv_err": 4, "seconds": 0}
 
 
 @contextmanager
 def place(table: str):
     """The private rows, their schema, and every public table."""
-    with {"adult": adult, "acs": acs, "waves": waves}[table]() as folder:
+    with {"adult": adult, "few": partial(adult, 1000), "waves": waves}[table]() as folder:
         yield folder
 
 
 @contextmanager
-def adult():
+def adult(rows: int | None = None):
+    """Adult, or so many of its private rows, with the public tables."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         call(sys.executable, TRIPLES, "schema", DATA, "--numbers", ",".join(NUMBERS), "--out", folder / "schema.json")
-        for made, retained in [("train", "private"), *FILES.items()]:
-            with gzip.open(DATA / f"{retained}.csv.gz") as source, (folder / f"{made}.csv").open("wb") as rest:
-                shutil.copyfileobj(source, rest)
-        fair, rng = pd.read_csv(folder / "fair.csv"), np.random.default_rng(0)
-        fair.apply(rng.permutation).to_csv(folder / "permuted.csv", index=False)
+        shutil.copy(DATA / "domain.json", folder)
+        own, *known = (pd.read_csv(DATA / f"{n}.csv.gz") for n in ("private", *FILES.values()))
+        own, permute = own.sample(rows, random_state=0) if rows else own, np.random.default_rng(0).permutation
+        made = {"train": own, **dict(zip(FILES, known, strict=True)), "permuted": known[0].apply(permute)}
+        for place, table in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
+            table.to_csv(folder / place, index=False)
         yield folder
 
 
-@contextmanager
-def acs():
-    with prepared("acs") as folder:
-        rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
-        public = rows.sample(frac=0.1, random_state=0)
-        public.to_csv(folder / "a tenth.csv", index=False)
-        rows.drop(public.index).to_csv(folder / "train.csv", index=False)
-        yield folder
+def raked(folder: Path, known: Path, made: Path) -> Path:
+    """As many public rows as a table has, drawn by weights that give them the table's single columns."""
+    rows, goal = texts(known), texts(made)
+    weights = pd.Series(1.0, rows.index)
+    for _ in range(30):
+        for name in rows:
+            times = goal[name].value_counts() / weights.groupby(rows[name]).sum()
+            weights *= rows[name].map(times).fillna(0.0)
+    rows.sample(len(goal), replace=True, weights=weights, random_state=0).to_csv(folder / "raked.csv", index=False)
+    return folder / "raked.csv"
 
 
 @contextmanager
@@ -101,17 +107,17 @@ def one(folder: Path, cell: Row) -> Row:
     """One run and its scores; of a prior alone the scores of its rows."""
     if cell["table"] == "waves":
         return in_waves(folder, cell)
-    known, adult = folder / f"{cell['prior']}.csv", cell["table"] == "adult"
+    known = folder / f"{cell['prior']}.csv"
     prior = () if cell["prior"] == "none" else ("--prior", known, *WHY)
-    more = ("--relation", "replace_one") if adult else ()
-    made, said = known, {}
+    made, said = {"": known}, {}
     if cell["epsilon"]:
-        said = ran(folder, cell | ({"delta": 1e-9} if adult else {}), *prior, *more)
+        said = ran(folder, cell | {"delta": 1e-9}, *prior, "--relation", "replace_one")
         if "failed" in said:
             return said
-        made = folder / "out" / "synthetic.csv"
-    result = loads(call(sys.executable, TRIPLES, "score", DATA, made)) if adult else scored(folder, made)
-    return {"seconds": said.get("seconds_total")} | {k: result[k] for k in OFF if k in result}
+        made = {"": folder / "out" / "synthetic.csv"}
+        made |= {"raked public rows": raked(folder, known, made[""])} if prior and cell["table"] == "few" else {}
+    found = {n: loads(call(sys.executable, TRIPLES, "score", folder, m)) for n, m in made.items()}
+    return {"seconds": said.get("seconds_total")} | {n or L1: result[L1] for n, result in found.items()}
 
 
 def cases(given) -> list[Row]:
@@ -121,12 +127,10 @@ def cases(given) -> list[Row]:
         if table == "waves":
             results += grid(table=[table], prior=("none", "series"), epsilon=[0.5], seed=range(given.seeds))
             continue
-        priors = ADULT if table == "adult" else ("none", "a tenth")
-        epsilons = given.epsilons if table == "adult" else [0.2]
+        few = table == "few"
+        priors, epsilons = (FEW, [0.1, 0.3, 1.0, 3.0]) if few else (ADULT, given.epsilons)
         results += grid(table=[table], prior=priors, epsilon=epsilons, seed=range(given.seeds))
-        results += grid(
-            table=[table], prior=[p for p in priors if p not in ("none", "permuted")], epsilon=[0], seed=[0]
-        )
+        results += grid(table=[table], prior=[p for p in priors if p in FILES], epsilon=[0], seed=[0])
     return results
 
 
@@ -140,4 +144,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, public=True, json="priors", tables="adult,acs,waves", epsilons=[0.1, 1.0], seeds=3)
+    start(main, public=True, json="priors", tables="adult,few,waves", epsilons=[0.1, 1.0], seeds=3)

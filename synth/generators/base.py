@@ -194,6 +194,10 @@ class PublicRows(PublicTable, Protocol):
         """Of an earlier release what its noisy answers say, and its variance, each of the marginal's shape."""
         ...
 
+    def sample(self, bins: Sequence[Bins], most: int) -> np.ndarray | None:
+        """Bins, int64 (n, bins), of so many of its rows at most, drawn by chance; None of an earlier release."""
+        ...
+
 
 class PublicTrees(PublicTable, Protocol):
     """Public related tables. Privacy: public only."""

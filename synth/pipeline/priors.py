@@ -24,6 +24,7 @@ from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Bins, CountsRelease, Linked, Marginal
+from synth.questions.features import codes
 from synth.questions.linked import place, placed
 from synth.release import chosen, folder
 from synth.release.leaving import may_leave
@@ -229,6 +230,14 @@ class Encoded:
     def answers(self, marginal: Marginal) -> tuple[np.ndarray, np.ndarray] | None:
         """Noisy counts and their variances, each of the marginal's shape, of an earlier release that was asked."""
         return None if self.released is None else self.released.of(marginal, self.rows)
+
+    def sample(self, bins: Sequence[Bins], most: int) -> np.ndarray | None:
+        """The bins, int64 (n, bins), of so many of one table's rows, drawn by chance; None of an earlier release."""
+        if self.cards or not self.num_rows:
+            return None
+        rng = np.random.default_rng(0)
+        at = np.sort(rng.permutation(self.num_rows)[:most])
+        return np.stack([codes(b, self.rows[b.column][at]) for b in bins], axis=1)
 
     def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
         """The trees' counts at a question's cells, in roots, and the places that they lack, whose tables are zeros."""

@@ -103,17 +103,29 @@ class PublicCounts(PublicAnswers):
 
     Of an earlier release, whose rows err as its model does, also what its noisy ``answers`` say of the same cells, in
     its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked;
-    both are empty where none was.
+    both are empty where none was. Of a public file, where private rows are few, some of its ``rows`` (n, marginals)
+    int64, as the marginals' cells.
 
-    Errors: ValueError for arrays of another shape than their marginal's.
+    Errors: ValueError for arrays of another shape than their marginal's, and for rows in none of their cells.
     """
 
     question: Counts
     answers: tuple[np.ndarray, ...] = ()
     variance: tuple[np.ndarray, ...] = ()
+    rows: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        sizes = [m.cells for m in self.question.marginals]
+        if (rows := self.rows) is not None and not (
+            rows.dtype == np.int64
+            and rows.ndim == 2
+            and rows.shape[1] == len(sizes)
+            and rows.size
+            and (rows >= 0).all()
+            and (rows < sizes).all()
+        ):
+            raise ValueError("rows are cells of the marginals")
         for arrays in (self.answers, self.variance):
             if arrays and [v.shape for v in arrays] != [m.shape for m in self.question.marginals]:
                 raise ValueError("an array of each marginal's shape is needed")

@@ -14,6 +14,8 @@ import numpy as np
 from synth.evaluate.distances import tv
 from synth.evaluate.read_sample import read
 from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_public
+from synth.generators.core.mixture import said as all_said
+from synth.generators.core.public_rows import departed
 from synth.generators.core.tables import FINER, averaged, prior_targets, tables_of
 from synth.languages import _
 from synth.questions import CountsRelease, PublicCounts
@@ -95,11 +97,14 @@ def prior_evidence(release: str | Path) -> list[PriorEvidence]:
     schema, rng = stored.setting.schema, np.random.default_rng(0)
     made = read(place / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
     own = [r for r in stored.releases if isinstance(r, CountsRelease)]
+    columns, tables, _targets = all_said(stored.releases, stored.setting)
+    rows = departed(stored.releases, columns, tables)
     out: list[PriorEvidence] = []
     for sha in dict.fromkeys(p.sha256 for p in publics):
         said = [p for p in publics if p.sha256 == sha]
         out += _columns(own, said, stored.setting, made)
-        out += _pairs(own, said, stored.setting, made)
+        part = None if rows is None else rows.part if rows.sha256 == sha else 0.0
+        out += _pairs(own, said, stored.setting, made, part)
     return sorted(out, key=lambda e: (len(e.columns), -e.off + e.by_chance))
 
 
@@ -168,9 +173,14 @@ def _columns(
 
 
 def _pairs(
-    own: Sequence[CountsRelease], said: Sequence[PublicCounts], setting: Any, made: Mapping[str, np.ndarray]
+    own: Sequence[CountsRelease],
+    said: Sequence[PublicCounts],
+    setting: Any,
+    made: Mapping[str, np.ndarray],
+    part: float | None,
 ) -> Iterator[PriorEvidence]:
-    """Tables of two columns, on the groups that the private rows were asked on."""
+    """Tables of two columns, on the groups that the private rows were asked on; ``part``: what public rows, from which
+    the model departs, say of each, of this or another prior."""
     columns, tables = estimate_columns([*own, *said], setting), tables_of(own)
     weights = {t.marginal.columns: t.weight for t in prior_targets(tables, said, columns)}
     asked = averaged(t for t in tables if len(t.marginal.bins) == 2)
@@ -183,7 +193,14 @@ def _pairs(
             if answer[0].shape != marginal.shape:
                 finest[marginal.columns] = answer
                 continue
-            yield _shown(public, answer, counts, setting.schema, made, weights.get(marginal.columns, 0.0))
+            yield _shown(
+                public,
+                answer,
+                counts,
+                setting.schema,
+                made,
+                weights.get(marginal.columns, 0.0) if part is None else part,
+            )
 
 
 def _shown(

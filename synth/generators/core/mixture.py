@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.core import oneways, planning, search, solver
+from synth.generators.core import oneways, planning, public_rows, search, solver
 from synth.generators.core import tables as noisy
 from synth.generators.core.columns import Histogram, OneWays, answers_of, estimate_columns
 from synth.generators.core.logits import Limits, with_conditionals
@@ -75,6 +75,11 @@ class Mixture(Method):
     def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         columns, everything, targets = said(releases, setting)
+        rows = public_rows.departed(releases, columns, everything)
+        if rows is not None:
+            axes = tuple(axis(h, rows.groups[n], rows.probs[n]) for n, h in columns.histograms.items())
+            how.progress(1.0)
+            return self._voted(Product(total=columns.total, weights=rows.weights, axes=axes), releases, columns, how)
         target = setting.workload.target(setting.schema.target)
         tables, strongest = search.parted(releases, everything, self.plan, target)
         unseen = not targets and (bool(strongest and not tables) or noisy.nothing_seen(tables, columns))
@@ -100,6 +105,10 @@ class Mixture(Method):
         believed = strongest or (noisy.believed_tables(tables, targets) if tables else tables)
         first, named = oneways.area_levels(setting.schema), setting.workload.named_together
         made = with_conditionals(made, groups, believed, target, rng=how.rng, limits=limits, first=first, named=named)
+        return self._voted(made, releases, columns, how)
+
+    def _voted(self, made: Product, releases: Sequence[Any], columns: OneWays, how: Fit) -> Product:
+        """The model, areas drawn by themselves, and tilted by votes where they saw something."""
         made = replace(made, strata=oneways.area_strata(columns))
         told = [r for r in releases if isinstance(r, NearestRelease)]
         if len(told) < 2:  # none, or a look that saw nothing

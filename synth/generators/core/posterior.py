@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Progress, Setting
-from synth.generators.core.columns import OneWays, project
+from synth.generators.core.columns import Histogram, OneWays, project
 from synth.generators.core.mixture import axis, rake, said
 from synth.generators.core.problem import Problem, lay_out, refine
-from synth.generators.core.product import Product
+from synth.generators.core.product import Axis, Product
 from synth.generators.core.solver import AdamDescent, Surface
 from synth.generators.core.tables import NoisyTable
 from synth.lazy import torch
@@ -40,8 +40,11 @@ class PosteriorDraws:
     def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "PosteriorDraws":
         """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
         columns, tables, targets = said(releases, setting)
-        problem, _ = lay_out(columns, refine(columns, [*tables, *targets]), tables, targets)
-        probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
+        groups = refine(columns, [*tables, *targets])
+        problem, _ = lay_out(columns, groups, tables, targets)
+        probs = np.concatenate(
+            [_gathered(a, columns.histograms[a.column], groups[a.column]) for a in model.axes], axis=1
+        )
         centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
         return cls(centre=centre, columns=columns, tables=tuple(tables), targets=tuple(targets))
 
@@ -72,6 +75,14 @@ class PosteriorDraws:
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         return Product(total=result.total, weights=weights, axes=axes)
+
+
+def _gathered(axis: Axis, histogram: Histogram, groups: np.ndarray) -> np.ndarray:
+    """A model's probabilities (B, G) of groups (L,) of a column's leaves, which its own are parts of."""
+    leaf = np.searchsorted(histogram.starts, axis.starts, side="right") - 1
+    member = np.zeros((axis.probs.shape[1], int(groups.max()) + 1))
+    member[axis.groups, groups[leaf]] = 1
+    return axis.probs @ member
 
 
 def carried_on(

@@ -24,6 +24,8 @@ from synth.schema.published_totals import PublishedTotals
 
 FINER = "prior, finer pairs"  # purpose of the public counts of pairs on finer bins than private rows are asked on
 FINE_CELLS, FINEST = 240_000, 64  # most cells of these together, and bins of a column
+FEW = 4096  # private rows up to which public ones are held with a release, and how many of these at most
+WIDEST = 50  # columns of such tables
 SMOOTH = 20.0  # rows of a public table of more columns that are spread as independent columns would be
 WEAK = 0.2  # mean weight up to which a target is left out
 SURER = 0.5  # mean weight of a target's cells from which on it says more than the counts
@@ -105,10 +107,14 @@ def averaged(tables: Iterable[NoisyTable]) -> dict[tuple, NoisyTable]:
 
 
 def columns_of_priors(priors: Sequence[PublicRows], columns: OneWays) -> list[PublicCounts]:
-    """What public tables say of every column's leaves."""
+    """What public tables say of every column's leaves; where private rows are ``FEW``, also rows of those with all
+    columns."""
     bins = [columns.grouping(n, np.arange(len(h.starts))) for n, h in columns.histograms.items()]
     question = Counts(purpose=PRIOR_LEAVES, marginals=tuple(Marginal(bins=(b,), sigma=1.0) for b in bins))
-    return [public_counts(p, question) for p in priors]
+    made = [public_counts(p, question) for p in priors]
+    if not 2 <= len(bins) <= WIDEST or columns.total > FEW:
+        return made
+    return [p if p.missing else replace(p, rows=rows.sample(bins, FEW)) for p, rows in zip(made, priors, strict=True)]
 
 
 def beside_priors(ask: Ask, columns: OneWays, publics: list[PublicCounts]) -> Ask:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from synth.generators.base import PublicRows, Setting
+from synth.pipeline.priors import Encoded
 from synth.schema.table import Schema
 from tests.made import codes
 
@@ -20,3 +21,7 @@ def drawn(num_rows: int, seed: int, *, shuffled: bool = False) -> dict[str, np.n
 
 def setting_of(num_rows: int, mu: float, *priors: PublicRows) -> Setting:
     return Setting(schema=SCHEMA, mu=mu, sensitivity=2**0.5, signed=2.0, public_rows=num_rows, priors=priors)
+
+
+def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> Encoded:
+    return Encoded(name=name, sha256=name, rows=rows, reason="published")

@@ -14,12 +14,8 @@ from synth.generators.core.tables import NoisyTable, believed_tables
 from synth.pipeline.priors import Encoded
 from synth.questions import Bins, Counts, Marginal, PublicCounts
 from synth.release import store
-from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, setting_of
+from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, public, setting_of
 from tests.unit.generators.helpers import OpenSession
-
-
-def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> Encoded:
-    return Encoded(name=name, sha256=name, rows=rows, reason="published")
 
 
 def pairs_off(rows: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> float:
