@@ -49,8 +49,7 @@ def recognised(folder: Path, cell: Row) -> Row:
 def markdown(rows: list[Row]) -> str:
     """Means over the runs, and how far runs are from them."""
     order = {"method": [REAL, *METHODS], "epsilon": None}
-    shown = {"accuracy": 2, "adapted": 2}
-    return means(rows, ("method", "epsilon"), shown, runs="runs", spread=True, order=order)
+    return means(rows, ("method", "epsilon"), {"accuracy": 2, "adapted": 2}, runs="runs", spread=True, order=order)
 
 
 def main(given) -> None:
