@@ -50,6 +50,14 @@ class Person:
         if not self.page.locator("details[open] > summary").filter(has_text=name).count():
             unfold(self.page, name)
 
+    def by_released_figures(self) -> None:
+        """How the second run was chosen, asked before any download."""
+        said = self.page.get_by_text("by released figures only").first
+        said.wait_for()
+        self._settles()
+        said.click()
+        self.press("Record this answer")
+
     def method(self, name: str) -> None:
         self.open("Experts: what is hidden")
         self.choose("Method", re.compile(f"^{name}"), seek=name)
@@ -160,8 +168,7 @@ def test_a_file_is_released_at_a_typed_epsilon_by_slicing_and_by_dp_kernel(perso
         person.page.set_default_timeout(600_000)
         person.run() if method == "slicing" else person.press("make the table")
         if method == "dp_kernel":
-            person.page.get_by_text("by released figures only").first.click()  # asked before any download
-            person.press("Record this answer")
+            person.by_released_figures()
             person.page.get_by_role("button", name=ZIP).wait_for()
         person.page.set_default_timeout(browser.PATIENCE)
         person.look(f"journey-{method}")
@@ -211,8 +218,7 @@ def test_two_methods_are_compared_on_a_bank_s_file(person):
     press(person.page, "Back: Privacy and accuracy", "Privacy and accuracy")
     person.method("independent")
     person.press("make the table")
-    person.page.get_by_text("by released figures only").first.click()  # asked before any download
-    person.press("Record this answer")
+    person.by_released_figures()
     person.page.get_by_role("button", name=ZIP).wait_for()
     person.look("journey-bank-result")
     person.press("Show the comparison")
