@@ -33,6 +33,7 @@ SPEAKING = (
     "evaluate/utility.py",
     "evaluate/quality.py",
     "generators/core/problem.py",
+    "pipeline/encoded_rows.py",
     "privacy/accounting/composition.py",
     "privacy/ledger/server_words.py",
     "privacy/noise.py",

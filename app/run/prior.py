@@ -222,7 +222,8 @@ def section() -> None:
     st.caption(
         _(
             "The guarantee holds given these tables: whoever vouches says that they were not made from the private "
-            "rows. Each stands on the card, with its hash."
+            "rows. Each stands on the card, with its hash. Where private rows are few, the release holds up to 4,096 "
+            "rows of a public file."
         )
     )
     with frame.told():

@@ -162,5 +162,5 @@ def _form(term: Term) -> str:
     codes = block.width - 1
     if len(term.blocks) > 1 or block.table.min() < 0:
         return f"{term.dim} coordinates" if term.dim > 1 else "one coordinate"
-    line = "one coordinate" + (f" and {codes} for missing values" if codes else "")
+    line = f"one coordinate and {codes} for missing values" if codes else "one coordinate"
     return f"number in [0, {block.table[:, 0].max():.3g}], {line}"

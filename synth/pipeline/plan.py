@@ -41,7 +41,7 @@ from synth.privacy.accounting.guarantee import check
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Counts, Linked, LinkedRelease, Marginal, Search
+from synth.questions import Counts, Linked, LinkedRelease, Marginal, Nearest, Search
 from synth.questions import Step as DescentStep
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
@@ -61,6 +61,7 @@ SECONDS_PER_CELL_LAID = 1e-5  # counted, laid out, looked at for columns that ar
 GROWN, ROUND = 0.5, 0.25  # of a search that little noise lets find more (`_searched`): a quick fit's part of a fit
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
+SECONDS_PER_DISTANCE = 1.2e-9  # of a row to a candidate, in a column
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
@@ -197,7 +198,7 @@ def _of_one(generator: Method, schema: Schema, grant: Grant, rows: int) -> _Fore
             "error_one_way": fmean(one) if one else 0.0,
             "error_two_way": fmean(_error(m, rows) for m in pairs) if pairs else None,
             "cells_two_way": float(np.mean([m.cells for m in pairs])) if pairs else None,
-            "seconds": seconds + _training([q for q, _ in asked], rows),
+            "seconds": seconds + sum(f([q for q, _ in asked], rows) for f in (_training, _voting)),
             "peak_mib": (BYTES_START + BYTES_PER_CELL_READ * rows * len(schema.measured())) / 2**20,
         },
     )
@@ -499,6 +500,11 @@ def _training(asked: Sequence[Any], rows: int) -> float:
     chunks = [d.steps * (d.rate * rows / ROWS_A_CHUNK + 1) for d in plans.values()]
     each = [SECONDS_PER_CHUNK + SECONDS_PER_WEIGHT * d.weights for d in plans.values()]
     return float(np.dot(chunks, each))
+
+
+def _voting(asked: Sequence[Any], rows: int) -> float:
+    """Seconds in which rows look for the nearest of the questions' candidates."""
+    return SECONDS_PER_DISTANCE * rows * sum(q.candidates.size for q in asked if isinstance(q, Nearest))
 
 
 def _searched(asked: Sequence[tuple[Any, int]], rows: int, most: int) -> tuple[int, int]:

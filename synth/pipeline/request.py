@@ -118,7 +118,7 @@ class RunRequest(Stored):
     ask: tuple[str, ...] = means("mean:COL, quantile:COL:0.5, count:COL*COL, weight:COL*COL; repeatable.", ())
     prior: tuple[str, ...] = means(
         "Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
-        "used as far as the noisy answers bear it out; repeatable.",
+        "used as far as the noisy answers bear it out; a release of few rows holds rows of the file; repeatable.",
         (),
     )
     prior_reason: str | tuple[str, ...] | None = means(

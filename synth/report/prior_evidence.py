@@ -15,7 +15,7 @@ from synth.evaluate.distances import tv
 from synth.evaluate.read_sample import read
 from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_public
 from synth.generators.core.mixture import said as all_said
-from synth.generators.core.public_rows import departed
+from synth.generators.core.public_rows import weighed_rows
 from synth.generators.core.tables import FINER, averaged, prior_targets, tables_of
 from synth.languages import _
 from synth.questions import CountsRelease, PublicCounts
@@ -98,7 +98,7 @@ def prior_evidence(release: str | Path) -> list[PriorEvidence]:
     made = read(place / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
     own = [r for r in stored.releases if isinstance(r, CountsRelease)]
     columns, tables, _targets = all_said(stored.releases, stored.setting)
-    rows = departed(stored.releases, columns, tables)
+    rows = weighed_rows(stored.releases, columns, tables)
     out: list[PriorEvidence] = []
     for sha in dict.fromkeys(p.sha256 for p in publics):
         said = [p for p in publics if p.sha256 == sha]

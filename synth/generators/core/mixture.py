@@ -75,7 +75,7 @@ class Mixture(Method):
     def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         columns, everything, targets = said(releases, setting)
-        rows = public_rows.departed(releases, columns, everything)
+        rows = public_rows.weighed_rows(releases, columns, everything)
         if rows is not None:
             axes = tuple(axis(h, rows.groups[n], rows.probs[n]) for n, h in columns.histograms.items())
             how.progress(1.0)

@@ -23,7 +23,7 @@ FINEST = 128  # leaves of a column that are all groups; of more the light ones a
 ENTRIES = 1 << 22  # probabilities of a model, at most: 16 MiB
 COARSER = (4, 12, 36)  # groups of a number to which its rows may be blurred, besides the whole range
 COLUMNS, TABLES, ROWS, TURNS = 3, 100, 500, 30  # of a table, tables, rows of each, rounds: what tells the blur
-SURER = 0.75  # part of a cell that public rows say beside its answer, from which on they tell more than a fit would
+LEAST_PART = 0.75  # part of a cell that public rows say beside its answer, from which on they tell more than a fit
 STEPS = 100  # of the descent that weighs rows
 
 
@@ -62,12 +62,13 @@ class _Answer:
         return np.einsum("bi,bi->b", left @ table, right)
 
 
-def departed(releases: Sequence[Any], columns: OneWays, tables: Sequence[NoisyTable]) -> WeighedRows | None:
+def weighed_rows(releases: Sequence[Any], columns: OneWays, tables: Sequence[NoisyTable]) -> WeighedRows | None:
     """The public rows, weighed by the answers: first by single columns, then by all tables, departing from even
     weights, in relative entropy, as little as their own distance from the answers says.
 
     Of several public tables that which explains the answers best; None where there is none, where independence explains
-    them clearly better, by a log likelihood ratio of ``CLEARLY``, or where the answers say more than ``SURER`` leaves.
+    them clearly better, by a log likelihood ratio of ``CLEARLY``, or where public rows say less than ``LEAST_PART`` of
+    a cell.
     **Source**: Dudik, Phillips and Schapire 2007 (a measure departed from under noise); ``prior_variance.py``.
     """
     tables = list(averaged(tables).values())
@@ -85,7 +86,7 @@ def departed(releases: Sequence[Any], columns: OneWays, tables: Sequence[NoisyTa
         evidence, apart = _evidence(known)
         sure = [noise / (noise + apart * variance_shape(expected)) for _, noise, expected in known]
         part = float(np.concatenate(sure).mean()) if sure else 1.0
-        if evidence > least and part > SURER:
+        if evidence > least and part > LEAST_PART:
             least, weights = evidence, _weighed(weights, larger, columns.total, singles)
             best = replace(rows, weights=weights, sha256=public.sha256, part=part)
     return best

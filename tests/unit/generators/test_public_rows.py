@@ -9,7 +9,7 @@ from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
 from synth.generators.core.columns import PRIOR_LEAVES
 from synth.generators.core.mixture import said
-from synth.generators.core.public_rows import departed
+from synth.generators.core.public_rows import weighed_rows
 from synth.generators.core.tables import FEW
 from synth.pipeline.priors import Encoded
 from synth.questions import PublicCounts
@@ -67,13 +67,13 @@ def test_rows_of_another_joint_shape_are_left_once_the_answers_speak():
     for known, taken in ((drawn(200, 1), True), (turned(drawn(200, 1)), False)):
         releases, setting = measured(0.1, 0, public(known))
         columns, tables, _ = said(releases, setting)
-        assert (departed(releases, columns, tables) is not None) is taken
+        assert (weighed_rows(releases, columns, tables) is not None) is taken
 
 
 def test_answers_that_say_more_than_few_public_rows_are_fitted():
     releases, setting = measured(100.0, 0, public(drawn(40, 1)))
     columns, tables, _ = said(releases, setting)
-    assert departed(releases, columns, tables) is None
+    assert weighed_rows(releases, columns, tables) is None
 
 
 def test_a_release_holds_rows_of_a_public_file_alone_and_so_many_at_most():
