@@ -58,7 +58,7 @@ def uses(result: Any, key: str = "why") -> None:
         st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (colour, icon) in SIGNS.items():
         if served := result.at(level):
-            titles = "; ".join(frame.escape(use.title) for use in served)
+            titles = "; ".join(map(frame.escape, result.in_short(level)))
             st.markdown(f"{colour}:material/{icon}:] **{served[0].heading}** {titles}.")
     frame.fold(_("Why, and what would help"), key, lambda: _figures(result))
 

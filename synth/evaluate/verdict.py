@@ -121,6 +121,10 @@ REMEDIES = {  # of what a table is not for
     "across": "name the columns as a use, and spend more on the next run",
 }
 NAMED = 5  # parts that a use names as not served
+ALIKE_NAMED = 3  # uses of one kind that are named one by one
+KINDS = Texts(  # of which related tables have many
+    {"columns": "single columns", "across": "tables of two columns", "children": "numbers of rows below another"}
+)
 FURTHER = re.compile("and ([0-9]+) more")
 
 
@@ -276,6 +280,22 @@ class Verdict:
     def at(self, level: str) -> list[Use]:
         """The uses of one of ``LEVELS``."""
         return [u for u in self.uses if u.level == level]
+
+    def in_short(self, level: str) -> list[str]:
+        """What for at this level; of more than ``ALIKE_NAMED`` places of one kind, as in many related tables, how many.
+
+        >>> several = [Use(name="across", use=f"relations: {n}", level=NOT, why="", value=None) for n in "abcd"]
+        >>> Verdict.of(several).in_short(NOT)
+        ['tables of two columns (4 places)']
+        """
+        served: list[str] = []
+        kinds: dict[str, list[str]] = {}
+        for one in self.at(level):
+            kinds.setdefault(one.use if one.use.startswith("named: ") else one.name, []).append(one.title)
+        for name, titles in kinds.items():
+            many = len(titles) > ALIKE_NAMED and name in KINDS
+            served += [_("{use} ({n} places)").format(use=KINDS[name], n=len(titles))] if many else titles
+        return served
 
     @property
     def lines(self) -> list[tuple[str, ...]]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Fit, Progress, Run, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.core.columns import Answer, sharpen
 from synth.generators.core.mixture import axis, rake
 from synth.generators.core.product import Product
-from synth.generators.core.related_fit import TreeFit, TreeOptions, side_by_side
+from synth.generators.core.related_fit import TreeFit, TreeOptions
 from synth.generators.core.related_levels import Below, Level, Logits, levels
 from synth.generators.core.related_model import BY_COLUMN, PARTS, Child, NestedMixture, joined
 from synth.generators.core.related_questions import TABLES, TreePlan, ask_tree, ask_tree_columns
@@ -75,12 +74,10 @@ class Nested(Method):
         trees = TreeFit(schema=_tree(setting), known=known, device=how.device)
         measured = trees.blocks(shifted, sure)
 
-        def fitted(rng: np.random.Generator, progress: Progress) -> NestedMixture:
-            logits = trees.fit(measured, self.options, rng=rng, progress=progress)
+        rngs, models = how.rng.spawn(self.options.fits), []
+        for logits in trees.fit(measured, self.options, rngs=rngs, progress=how.progress):
             _rake(trees, logits)
-            return _model(trees, levels(trees.schema, trees.columns, logits))
-
-        models = side_by_side([partial(fitted, own) for own in how.rng.spawn(self.options.fits)], how.progress)
+            models.append(_model(trees, levels(trees.schema, trees.columns, logits)))
         how.progress(1.0)
         return joined(models)
 

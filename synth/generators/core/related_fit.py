@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import cos, pi
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from synth.generators.base import Progress, Share
 from synth.generators.core import related_levels as closed_form
 from synth.generators.core.related_questions import TABLES, coarsely
 from synth.generators.core.related_tables import ByNumber, Known, Place, Sure
-from synth.generators.core.solver import CORES, Adam, neighbours
+from synth.generators.core.solver import Adam, neighbours
 from synth.lazy import torch
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
@@ -113,7 +112,7 @@ def told_by_components(
                 closed_form.LEAST_WEIGHT
             )  # of a parent's component on its children's, place by place, in equal parts
             mean, states = (level.weights / mass.sum().clamp_min(least)).clamp_min(least).log(), level.states
-            parts.append((_apart(torch.stack(states), mean).sum(2) @ mass) / len(states))
+            parts.append((_apart(states, mean).sum(2) @ mass) / len(states))
         parts.append(own)
     released = torch.cat(parts).clamp_min(0)
     return (half * torch.log1p(released / half)).sum()
@@ -388,37 +387,61 @@ class TreeFit:
         return level.far if block.view == "far" else level.paired(block.fold, counted=block.counted)
 
     def fit(
-        self, measured: Sequence[NestedMatrix], options: TreeOptions, *, rng: np.random.Generator, progress: Progress
-    ) -> dict[str, closed_form.Logits]:
-        """The logits at which all tables agree within their noise, as far as steps and components allow."""
+        self,
+        measured: Sequence[NestedMatrix],
+        options: TreeOptions,
+        *,
+        rngs: Sequence[np.random.Generator],
+        progress: Progress,
+    ) -> list[dict[str, closed_form.Logits]]:
+        """For each generator logits at which all tables agree within their noise, as far as steps and components allow.
+
+        All starts move side by side, each operation at once for all.
+        """
         schema, columns, total = self.schema, self.columns, self.total
         options = _fitting(options, measured, total)
-        logits = self.start(options, rng)
-        middle = {t: self.real(self.centre(t)) for t in logits}
+        starts = [self.start(options, rng) for rng in rngs]
+        middle = {t: self.real(self.centre(t)) for t in columns}
         uneven = Roughness.of(schema, self.known, columns, self.device)
-        variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
+        each = zip(*([t for one in start.values() for t in one.named.values()] for start in starts), strict=True)
+        variables = [torch.stack(same).requires_grad_() for same in each]
         adam = Adam(variables)
         cells = torch.tensor([b.cells for b in measured], device=self.device)
         few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=self.device)
-        softened = [b.softened(options.chance / max(total, 1.0)) for b in measured]
-        for step in range(options.steps):
-            result = closed_form.levels(schema, columns, logits)
-            off = [(self.of_model(result, b) - b.y) ** 2 for b in measured]
-            plain = torch.stack([(b.precision * o).sum() for b, o in zip(measured, off, strict=True)])
-            loss = torch.stack([(p * o).sum() for p, o in zip(softened, off, strict=True)])
-            seen = torch.where(few, loss, plain).detach()
-            unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
+        y, plain = (torch.cat([getattr(b, n).flatten() for b in measured]) for n in ("y", "precision"))
+        softened = torch.cat([b.softened(options.chance / max(total, 1.0)).flatten() for b in measured])
+        block = torch.repeat_interleave(torch.tensor([b.y.numel() for b in measured], device=self.device))
+
+        def terms(*tensors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            """Of one start, by how much each cell is off, and what pulls it."""
+            result = closed_form.levels(schema, columns, _with(starts[0], tensors))
+            off = torch.cat([self.of_model(result, b).flatten() for b in measured]) - y
             away = options.pull * told_by_components(result, columns, middle, half=options.half)
-            away = total * (away + options.smooth * uneven(result, middle))
-            gradients = torch.autograd.grad(unmet @ loss + away, variables, materialize_grads=True)
+            return off, total * (away + options.smooth * uneven(result, middle))
+
+        for step in range(options.steps):
+            off, away = torch.vmap(terms)(*variables)
+            squares = torch.where(few[block], softened, plain) * off.detach() ** 2
+            seen = torch.zeros(len(rngs), len(cells), device=self.device).index_add_(1, block, squares)
+            apart = seen.sum(1, keepdim=True) > options.stop * cells.sum()
+            unmet = apart * torch.where(few & (seen > cells), options.root, 1.0)
+            loss = (unmet[:, block] * softened * off**2).sum() + away.sum()
+            gradients = torch.autograd.grad(loss, variables, materialize_grads=True)
             if step % CHECK == 0:
-                progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
+                told = seen.sum() / (len(rngs) * cells.sum()).clamp_min(1)
+                progress(Share(step / options.steps, loss=float(told)))
             rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
             adam.move(gradients, rate=rate)
-        for variable in variables:
-            variable.requires_grad_(False)
-        root_last(schema.root, columns[schema.root], logits[schema.root], measured)
-        return logits
+        fitted = [_with(starts[0], [v.detach()[i].clone() for v in variables]) for i in range(len(rngs))]
+        for logits in fitted:
+            root_last(schema.root, columns[schema.root], logits[schema.root], measured)
+        return fitted
+
+
+def _with(like: Mapping[str, closed_form.Logits], tensors: Iterable[torch.Tensor]) -> dict[str, closed_form.Logits]:
+    """The same logits with other values, in the order of their ``tensors``."""
+    each = iter(tensors)
+    return {t: replace(one, **{n: next(each) for n in one.named}) for t, one in like.items()}
 
 
 def _fitting(options: TreeOptions, measured: Sequence[NestedMatrix], total: float) -> TreeOptions:
@@ -435,53 +458,3 @@ def _fitting(options: TreeOptions, measured: Sequence[NestedMatrix], total: floa
         pull=options.pull / max(part, 0.5),
         stop=options.stop + options.sooner * (1 - part),
     )
-
-
-T = TypeVar("T")
-EVERY = 0.2  # seconds between words of progress
-
-
-class _Stopped(Exception):
-    """Another part failed, or the caller has had enough."""
-
-
-def side_by_side(
-    parts: Sequence[Callable[[Progress], T]], progress: Progress, *, cores: int = CORES, every: float = EVERY
-) -> list[T]:
-    """What each part gives, in their order; they share no state, so the results are those of one after another.
-
-    ``progress`` is called by the calling thread alone, with the mean of all parts, ``every`` so many
-    seconds. Errors: what a part or ``progress``
-    raises, after the others have stopped at their next word. Privacy: as the parts.
-    """
-    done, losses, stopped = np.zeros(len(parts)), np.full(len(parts), np.nan), False
-
-    def telling(i: int) -> Progress:
-        def released(share: float) -> None:
-            if stopped:
-                raise _Stopped
-            done[i], losses[i] = share, np.nan if (loss := getattr(share, "loss", None)) is None else loss
-
-        return released
-
-    def mean() -> Share:
-        known = losses[np.isfinite(losses)]
-        return Share(float(done.mean()), loss=float(known.mean()) if len(known) else None)
-
-    with ThreadPoolExecutor(min(cores, len(parts))) as pool:
-        running = [pool.submit(part, telling(i)) for i, part in enumerate(parts)]
-        try:
-            while _left(running, every):
-                progress(mean())
-            return [r.result() for r in running]
-        finally:
-            stopped = True
-            pool.shutdown(cancel_futures=True)
-
-
-def _left(running: Sequence[Future[T]], seconds: float) -> bool:
-    """Whether parts are still at work, after a while; raises what one of them raised."""
-    ended, left = wait(running, timeout=seconds, return_when=FIRST_EXCEPTION)
-    for one in ended:
-        one.result()
-    return bool(left)

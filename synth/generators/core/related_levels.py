@@ -90,9 +90,9 @@ class Logits:
     lasting: torch.Tensor | None = None
 
     @property
-    def tensors(self) -> list[torch.Tensor]:
+    def named(self) -> dict[str, torch.Tensor]:
         """All that is fitted."""
-        return [t for f in fields(self) if (t := getattr(self, f.name)) is not None]
+        return {f.name: t for f in fields(self) if (t := getattr(self, f.name)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,20 +106,29 @@ class Places:
     only be alike more often than by chance; of a household there is one head, and of an account one order for its rent.
     """
 
-    rows: np.ndarray
-    pairs: np.ndarray
-    first: np.ndarray
-    far: np.ndarray
+    rows: torch.Tensor
+    pairs: torch.Tensor
+    first: torch.Tensor
+    far: torch.Tensor
 
-    @property
-    def turns(self) -> dict[int, list[int]]:
-        """By place those of the rows that may follow one in it."""
-        result = {k: np.flatnonzero(after).tolist() for k, after in enumerate(self.pairs.sum(0))}
-        return {k: after for k, after in result.items() if after}
+    @cached_property
+    def turns(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Places of a row, and of one that may follow it, (T,) each."""
+        one, other = self.pairs.sum(0).nonzero(as_tuple=True)
+        return one, other
+
+    @cached_property
+    def part(self) -> torch.Tensor:
+        """Of a parent's rows what is in each place, (most, K)."""
+        return self.rows / _counted(self.rows.T)[:, None]
+
+    def once(self, pairs: torch.Tensor) -> torch.Tensor:
+        """``pairs`` as shares of all of a parent; a single child has none."""
+        return pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1)
 
 
 @lru_cache
-def places(most: int, ranks: int, *, last: bool) -> Places:
+def places(most: int, ranks: int, *, last: bool, device: str = "cpu", dtype: torch.dtype | None = None) -> Places:
     """``ranks``: places of the first row, the second, ..., one for all after these.
 
     ``last``: of rows in order; the last one, or the only one, has a place of its own, after the others.
@@ -142,7 +151,8 @@ def places(most: int, ranks: int, *, last: bool) -> Places:
                 np.add.at(far[many - 1], (own[: -(many // 2)], own[many // 2 :]), 1)
         else:
             pairs[many - 1] = np.outer(rows[many - 1], rows[many - 1]) - np.diag(rows[many - 1])
-    return Places(rows=rows, pairs=pairs, first=first, far=far)
+    counts = {"rows": rows, "pairs": pairs, "first": first, "far": far}
+    return Places(**{n: torch.as_tensor(c, dtype=dtype, device=device) for n, c in counts.items()})
 
 
 LEAST_WEIGHT = 1e-12
@@ -232,8 +242,7 @@ class Below(Level):
     @property
     def first(self) -> torch.Tensor:
         """Columns of first events, (G,)."""
-        each = self.mass @ _real(self._counts.first, self.mass)
-        return torch.stack([part @ one for part, one in zip(each.T, self.placed, strict=True)]).sum(0)
+        return torch.einsum("zk,kzg->g", self.mass @ self._counts.first, self.placed)
 
     def paired(self, fold: torch.Tensor | None = None, *, counted: bool = False) -> torch.Tensor:
         """A column of one row and one of the next, or of a sibling, (G, G); (F, F) of joined bins, ``fold`` (G, F).
@@ -246,30 +255,27 @@ class Below(Level):
     @cached_property
     def _pairs(self) -> list[torch.Tensor]:
         """``paired``, and the same ``counted``."""
-        given, pairs, turns = self.placed, _real(self._counts.pairs, self.mass), self._counts.turns
-        near, out = torch.cat([given[k] for k in turns]), []
-        for each in (pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1), pairs):  # a single child has no pair
-            mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
-            far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
-            shared = mass.sum((0, 1)) if self.lasting is None else mass.sum((0, 1)) * self.lasting
-            both = near.T @ far + self._of_shared(shared) + self._of_origins(mass[..., 0])
-            stayed = None if self.keep is None else [(k, i, mass[k, i]) for k, after in turns.items() for i in after]
-            out.append(both if stayed is None else both + self._of_stayed(stayed))
+        pairs, out = self._counts.pairs, []
+        for each in (self._counts.once(pairs), pairs):
+            mass = torch.einsum("zn,nkl->klz", self.mass, each)
+            shared = mass.sum((0, 1))[:, None] * (1.0 if self.lasting is None else self.lasting)
+            both = _of_two(self.placed, mass) + self._of_shared(shared) + self._of_origins(mass)
+            out.append(both if self.keep is None else both + self._of_stayed(mass))
         return out
 
-    def _of_stayed(self, turns: list[tuple[int, int, torch.Tensor]]) -> torch.Tensor:
-        """By how much tables (G, G) of a row and the next differ since components are kept; ``turns``: places of both
-        and pairs' mass (C_parent, 1)."""
+    def _of_stayed(self, mass: torch.Tensor) -> torch.Tensor:
+        """By how much tables (G, G) of a row and the next differ since components are kept; ``mass`` (K, K, C_parent):
+        of pairs, by both places."""
         assert self.keep is not None
         assert self.again is not None
-        near, far, stayed = [], [], torch.zeros_like(self.weights)
-        for k, i, mass in turns:
-            both = self.keep[:, None] * torch.minimum(self.states[k], self.states[i])  # of pairs in one component
-            part = mass / (1 - both.sum(1, keepdim=True))
-            near += [part * ((self.states[k] - both) @ self.ours), -mass * (self.states[k] @ self.ours)]
-            far += [(self.states[i] - both) @ self.ours, self.states[i] @ self.ours]
-            stayed = stayed + (mass * both).sum(0)
-        whole = torch.cat(near).T @ torch.cat(far) + self._repeated(stayed, stayed[:, None] * self.again)
+        (one, other), places = self._counts.turns, len(self.states)
+        before, after = self.states.index_select(0, one), self.states.index_select(0, other)
+        both = self.keep[:, None] * torch.minimum(before, after)  # of pairs in one component
+        paired = mass.flatten(0, 1).index_select(0, one * places + other)[..., None]
+        left = paired / (1 - both.sum(2, keepdim=True))
+        moved = torch.einsum("tzg,tzh->gh", left * ((before - both) @ self.ours), (after - both) @ self.ours)
+        stayed = (paired * both).flatten(0, 1).sum(0)
+        whole = moved - _of_two(self._by_place, mass) + self._repeated(stayed, stayed[:, None] * self.again)
         return whole * self._ours_again
 
     def _repeated(self, stayed: torch.Tensor, again: torch.Tensor) -> torch.Tensor:
@@ -284,14 +290,12 @@ class Below(Level):
 
         Components last that long by chance alone, about as those of the rows in between.
         """
-        pairs, many = _real(self._counts.far, self.mass), _counted(self.mass)
-        whole = pairs.sum((1, 2))
-        mass = torch.einsum("zn,nkl->klz", self.mass, pairs / whole.clamp_min(1)[:, None, None])
-        given = torch.stack(self.placed)
-        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given) + self._of_origins(mass)
+        pairs, many = self._counts.far, _counted(self.mass)
+        mass = torch.einsum("zn,nkl->klz", self.mass, self._counts.once(pairs))
+        out = _of_two(self.placed, mass) + self._of_origins(mass)
         if self.keep is None or self.again is None or self.lasting is None or self.later is None:
             return out + self._of_shared(mass.sum((0, 1))[:, None])
-        ahead, all_far = (many // 2)[:, None], self.mass * (whole > 0)
+        ahead, all_far = (many // 2)[:, None], self.mass * (pairs.sum((1, 2)) > 0)
         out = out + self._of_shared(all_far @ self.lasting**ahead)
         long = all_far * self.keep[:, None] ** (many // 2)
         stayed, mean = long.sum(1, keepdim=True) * self.later[-1], self.later[-1] @ self.ours
@@ -317,29 +321,30 @@ class Below(Level):
         origin in all rows of a parent; ``mass`` (K, K, C_parent): of pairs, by both places."""
         if self.lasting is None:
             return 0.0
-        off = torch.stack([self.direct - one @ self.probs for one in self.states])
-        return torch.einsum("kzg,klz,lzh->gh", off, mass, off) * self.of_one * self.lean * (1 - self.lean)
+        return _of_two(self.direct - self.states @ self.probs, mass) * self.of_one * self.lean * (1 - self.lean)
 
-    @property
-    def states(self) -> list[torch.Tensor]:
-        """Chances of components (C_parent, C) of the rows in each place."""
-        last = [] if self.last is None else [self.last]
-        return [self.state, *([] if self.later is None else self.later), *last]
+    @cached_property
+    def states(self) -> torch.Tensor:
+        """Chances of components of the rows in each place, (K, C_parent, C)."""
+        return _by_place(self.state, self.later, self.last)
 
     @property
     def _counts(self) -> Places:
-        return _places(self.mass.shape[1], self.later, self.last)
+        return _places(self.mass, self.later, self.last)
 
     @cached_property
-    def placed(self) -> list[torch.Tensor]:
-        """Columns of the rows in each place, of each of the parent's components, (C_parent, G)."""
-        return [self.theirs + one @ self.ours for one in self.states]
+    def _by_place(self) -> torch.Tensor:
+        return self.states @ self.ours
+
+    @cached_property
+    def placed(self) -> torch.Tensor:
+        """Columns of the rows in each place, of each of the parent's components, (K, C_parent, G)."""
+        return self.theirs + self._by_place
 
     def paired_numbers(self, *, far: bool) -> torch.Tensor:
         """Columns of rows with a next one (``far``: of the next ones) by the number of siblings, (G, most + 1)."""
-        pairs = _real(self._counts.pairs, self.mass)
-        each = pairs.sum(1 if far else 2) / pairs.sum((1, 2)).clamp_min(1)[:, None]
-        out = torch.stack([(self.mass * e).T @ g for e, g in zip(each.T, self.placed, strict=True)]).sum(0)
+        each = self._counts.once(self._counts.pairs).sum(1 if far else 2)
+        out = torch.einsum("zn,nk,kzg->ng", self.mass, each, self.placed)
         return torch.cat([torch.zeros_like(out[:1]), out]).T
 
     @cached_property
@@ -348,9 +353,21 @@ class Below(Level):
         return replace(self, **_weighed(self.mass * _counted(self.mass), self.states, self._counts))
 
 
-def _places(most: int, later: torch.Tensor | None, last: torch.Tensor | None) -> Places:
+def _by_place(state: torch.Tensor, later: torch.Tensor | None, last: torch.Tensor | None) -> torch.Tensor:
+    """Of the first row, of those after it, of the last one: (K, C_parent, C)."""
+    return torch.cat([state[None], *([] if later is None else [later]), *([] if last is None else [last[None]])])
+
+
+def _of_two(given: torch.Tensor, mass: torch.Tensor) -> torch.Tensor:
+    """Columns of two rows, (G, G), by what each place's rows are like, ``given`` (K, C_parent, G), and the weight of
+    each two places, ``mass`` (K, K, C_parent)."""
+    return torch.einsum("kzg,kzh->gh", given, torch.einsum("klz,lzh->kzh", mass, given))
+
+
+def _places(mass: torch.Tensor, later: torch.Tensor | None, last: torch.Tensor | None) -> Places:
     """The places of rows of which these are the chances."""
-    return places(most, 1 if later is None else 1 + len(later), last=last is not None)
+    ranks = 1 if later is None else 1 + len(later)
+    return places(mass.shape[1], ranks, last=last is not None, device=str(mass.device), dtype=mass.dtype)
 
 
 def _real(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
@@ -423,8 +440,6 @@ def child(
     again, lasting = (
         None if part is None else part.sigmoid().repeat_interleave(widths) for part in (given.again, given.lasting)
     )
-    counts = _places(mass.shape[1], later, last)
-    states = [state, *([] if later is None else later), *([] if last is None else [last])]
     return Below(
         probs=probs,
         state=state,
@@ -437,15 +452,14 @@ def child(
         keep=keep,
         again=again,
         lasting=lasting,
-        **_weighed(mass, states, counts),
+        **_weighed(mass, _by_place(state, later, last), _places(mass, later, last)),
     )
 
 
-def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> dict[str, torch.Tensor]:
+def _weighed(mass: torch.Tensor, states: torch.Tensor, counts: Places) -> dict[str, torch.Tensor]:
     """What follows from the weights of a child's rows, ``mass`` (C_parent, most): by both components, by number."""
-    part = _real(counts.rows, mass) / _counted(mass)[:, None]  # of a parent's weight what is in each place
-    joint = torch.stack([(mass @ p)[:, None] * one for p, one in zip(part.T, states, strict=True)]).sum(0)
-    by_number = torch.stack([(mass * p).T @ one for p, one in zip(part.T, states, strict=True)]).sum(0)
+    joint = torch.einsum("zk,kzc->zc", mass @ counts.part, states)
+    by_number = torch.einsum("zn,nk,kzc->nc", mass, counts.part, states)
     return {"mass": mass, "joint": joint, "weights": joint.sum(0), "by_number": by_number}
 
 

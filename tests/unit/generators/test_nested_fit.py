@@ -6,9 +6,14 @@ import pytest
 import torch
 
 import synth
-from synth.generators.core.related_fit import NestedMatrix, TreeOptions, _fitting, root_last
+from synth.generators.base import Setting
+from synth.generators.core.related_fit import NestedMatrix, TreeFit, TreeOptions, _fitting, root_last
 from synth.generators.core.related_levels import Columns, Logits, of_root
-from synth.generators.core.related_questions import TreePlan, WantedTable, tree_questions
+from synth.generators.core.related_questions import TreePlan, WantedTable, ask_tree, tree_questions
+from synth.generators.core.related_tables import Grain, learn_tables
+from synth.mechanisms import linked
+from synth.pipeline.rehearsal import made_up
+from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
 from synth.questions.linked import place
 from tests.unit.generators.helpers import FLAG, related
@@ -109,3 +114,54 @@ def test_few_components_are_fitted_in_fewer_steps_pulled_harder_and_stopped_soon
     assert (result.roots, result.children, result.steps) == (components, components, steps)
     assert result.pull == pytest.approx(pull, rel=0.03)
     assert result.stop == pytest.approx(stop, abs=0.002)
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """A fit of made-up rows, and all that was asked of them."""
+    setting = Setting(schema=SCHEMA.as_measured("p"), tree=SCHEMA, mu=3.0, sensitivity=1.0)
+    rows, noise = made_up(SCHEMA, 500), SeededNoise(1)
+    releases = ask_tree(lambda q: linked.answer(q, rows, noise), SCHEMA, setting, TreePlan(), progress=lambda _: None)
+    fit = TreeFit(schema=SCHEMA, known=learn_tables(releases, SCHEMA, setting, noise=0.1, grain=Grain()))
+    return fit, fit.blocks(releases, {})
+
+
+def fitted(trees, seeds, *, threads=1, progress=lambda _: None):
+    fit, measured = trees
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        return fit.fit(
+            measured,
+            TreeOptions(roots=6, children=6, steps=30),
+            rngs=[np.random.default_rng(s) for s in seeds],
+            progress=progress,
+        )
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_starts_that_move_together_are_each_what_it_is_alone(trees):
+    together = fitted(trees, (0, 1, 2))
+    for seed, one in enumerate(together):
+        (alone,) = fitted(trees, (seed,))
+        for table, logits in one.items():
+            for name, tensor in logits.named.items():
+                torch.testing.assert_close(tensor, alone[table].named[name], atol=1e-3, rtol=1e-3)
+    assert not torch.allclose(together[0]["p"].columns, together[1]["p"].columns, atol=0.1)
+
+
+def test_a_fit_is_the_same_bytes_on_any_number_of_cores(trees):
+    for one, other in zip(fitted(trees, (0, 1)), fitted(trees, (0, 1), threads=3), strict=True):
+        for table, logits in one.items():
+            assert all(torch.equal(t, other[table].named[n]) for n, t in logits.named.items())
+
+
+def test_whoever_has_had_enough_stops_the_fit(trees):
+    def cancelled(share):
+        assert 0 <= share <= 1
+        assert share.loss > 0
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(trees, (0,), progress=cancelled)
