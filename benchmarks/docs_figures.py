@@ -65,13 +65,8 @@ def meant(file: str, by: str, columns: Any, *, where: Callable[[dict], bool] = b
 def peers_of_all() -> str:
     """Every method on every table, the real rows' own noise first."""
     rows = [r for r in stored("peers") if "failed" not in r]
-    return means(
-        rows,
-        ("table", "epsilon", "method"),
-        LONG,
-        runs="runs",
-        order={"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER},
-    )
+    order = {"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER}
+    return means(rows, ("table", "epsilon", "method"), LONG, runs="runs", order=order)
 
 
 def methods_at_1() -> str:
@@ -86,7 +81,7 @@ def methods_at_1() -> str:
                 found.setdefault(name, [r for r in rows if r["method"] == name])
     found = {n: r for n, r in found.items() if all("pair_tv_err" in x for x in r)}
     ordered = sorted(found, key=lambda n: sum(r["pair_tv_err"] for r in found[n]) / len(found[n]))
-    columns = dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0}
+    columns = {"pair_tv_err": 3, "tstr_auc": 3, "seconds": 0}
     return means([r for n in ordered for r in found[n]], ("method",), columns)
 
 
@@ -103,9 +98,7 @@ def letter() -> str:
     ours = means(rows, ("method",), SLICED, spread=True, order={"method": forms})
     asked = {"task": "Income", "method": "Algorithm 1", "epsilon": 5.1}
     (text,) = [r for r in stored("slicing_printed") if asked.items() <= r.items()]
-    return "\n".join(
-        [ours, table(("",), [["the text, California", *(text.get(n, "-") for n in SLICED)]]).splitlines()[2]]
-    )
+    return f"{ours}\n| the text, California | " + " | ".join(str(text.get(n, "-")) for n in SLICED) + " |"
 
 
 def steps() -> str:
@@ -143,10 +136,12 @@ def of_families(where: Callable[[dict], bool]) -> str:
     return families.markdown([r for r in stored("families") if where(r)])
 
 
-def priors() -> str:
-    """Errors with and without a public table, an epsilon a column."""
-    rows = [r | {"error": r.get("L1 of 3 columns", r.get("pair_tv_err"))} for r in stored("priors")]
-    return across([r for r in rows if r["error"] is not None], ("table", "prior"), "epsilon", "error", 4)
+def priors(*wanted: str) -> str:
+    """Errors with and without a public table, and of its weighed rows, an epsilon a column."""
+    found = (("L1 of 3 columns", ""), ("pair_tv_err", ""), ("raked public rows", ", its rows weighed"))
+    rows = [r | {"prior": r["prior"] + how, "error": r.get(name)} for r in stored("priors") for name, how in found]
+    rows = [r for r in rows if r["error"] is not None and r["table"] in (wanted or {r["table"]})]
+    return across(rows, ("prior",) if wanted else ("table", "prior"), "epsilon", "error", 4 - len(wanted))
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -160,17 +155,14 @@ def of_uses(wanted: Callable[[str], bool]) -> str:
 
 
 # Results with `mixture` from before its private search, by the first digits of their SHA-256, and tables of these.
-BEFORE_SEARCH = {
-    "peers": ("838aad45c850", ("peers",)),
-    "audit": ("03d352983959", ("audit-methods",)),
-}
+BEFORE_SEARCH = {"audit": ("03d352983959", ("audit-methods",))}
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (*("amounts", "risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),)
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "flagship": (
         ("flagship", "table epsilon", scores(3, "contsim", "pair_tv_err", "tstr_auc", "c2st_auc")),
-        {"where": lambda r: r["method"] == "mixture", "spread": True},
+        {"where": lambda r: r["method"] == "mixture"},
     ),
     "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
     "runs-alone": (
@@ -198,10 +190,7 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
         | {"order": {"relation": ("zero_out", "add_remove", "replace_one"), "epsilon": None}},
     ),
     **{
-        f"gradients-{m}": (
-            ("gradients", "epsilon", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
-            {"where": lambda r, m=m: r["method"] == m},
-        )
+        f"gradients-{m}": (("gradients", "epsilon", scores(3, *SCORES)), {"where": lambda r, m=m: r["method"] == m})
         for m in ("dp_ctgan", "pate_gan", "dp_vae")
     },
 }
@@ -226,6 +215,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
     "verified": partial(of_script, "verified"),
     "priors": priors,
+    "priors-few": partial(priors, "few"),
     "priors-all": partial(of_script, "priors"),
     "uses": lambda: markdown_tables.part(of_uses("related".__ne__), USED_FOR),
     "uses-related": lambda: markdown_tables.part(of_uses("related".__eq__), USED_FOR),
@@ -234,6 +224,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
     "verified-coverage": partial(of_script, "verified_coverage"),
     "verified-roots-kinds": lambda: import_module("verified_roots").markdown(stored("verified_roots"), "kind"),
+    "joint-shape": partial(of_script, "joint_shape"),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},

@@ -38,12 +38,8 @@ def _case(runs: list[dict]) -> str:
     def reported(what: str) -> list[str]:
         whole = 1.0 if what == "number by parent" else runs[0]["scores"][what]["independent"]
         others = [[r["scores"][what]["error"] for r in item if what in r["scores"]] for item in rivals.values()]
-        sides = (
-            [r["scores"][what]["model"] for r in runs],
-            [c[what]["model"] for c in columns],
-            *others,
-            [r["population"][what] for r in runs if what in r.get("population", {})],
-        )
+        own = [r["scores"][what]["model"] for r in runs], [c[what]["model"] for c in columns]
+        sides = (*own, *others, [r["population"][what] for r in runs if what in r.get("population", {})])
         return [_mean((e / whole for e in side), 4 if whole == 1.0 else 2) for side in sides]
 
     def beside_alike(what: str) -> list[str]:

@@ -111,11 +111,8 @@ def cluster_whole(stored: Stored) -> str:
     """Whole runs on a cluster by workers."""
     rows = [r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r]
     for row in rows:
-        row |= {
-            "size": power(row["rows"]),
-            "speed": row["rows"] / row["counting"],
-            "passes": row["records"] / row["rows"],
-        }
+        row |= {"size": power(row["rows"]), "passes": row["records"] / row["rows"]}
+        row["speed"] = row["rows"] / row["counting"]
         row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
     heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
     heads += "|read, MiB|between executors|to the driver"
@@ -132,10 +129,7 @@ def cluster_drawn(stored: Stored) -> str:
         row |= {"size": power(row["rows"]), "speed": row["rows"] / row["seconds"], "mib": row["written"] / 2**20}
         row |= {"by": row["workers"] or "none, one process"}
         if beside := alone.get(row["rows"]):
-            row |= {
-                "ratio": row["seconds"] / beside["seconds"],
-                "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
-            }
+            row["ratio"], row["cpu_ratio"] = (row[n] / beside[n] for n in ("seconds", "cpu_seconds"))
     heads = "rows|workers|seconds|processor|rows a second|MiB written|parts|peak MiB|to one process|by processor"
     cells = "{size}|{by}|{seconds:,.0f}|{cpu_seconds:,.0f}|{speed:,.0f}|{mib:,.0f}|{parts}|{peak_mib:,.0f}"
     return filled(sorted(rows, key=lambda r: (r["rows"], -r["workers"])), heads, cells + "|{ratio:.2f}|{cpu_ratio:.2f}")

@@ -11,7 +11,7 @@ runs at an epsilon worse than all at the one before.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -61,11 +61,8 @@ def exceptions(rows: list[Row]) -> list[str]:
         own = [r for r in rows if (r["table"], r["rows"]) == (name, size)]
         epsilons = sorted(each(own, "epsilon"))
         for error, what in ERRORS.items():
-            runs = {
-                (m, e): [r[error] for r in own if (r["method"], r["epsilon"]) == (m, e)]
-                for m in METHODS
-                for e in epsilons
-            }
+            both = product(METHODS, epsilons)
+            runs = {k: [r[error] for r in own if (r["method"], r["epsilon"]) == k] for k in both}
             here = f"- {name}, {size:,} rows, {what}: "
             results += [
                 f"{here}worse than `independent` at {e:g}" for e in epsilons if beyond(*(runs[m, e] for m in METHODS))
@@ -96,9 +93,8 @@ def markdown(rows: list[Row]) -> str:
 
 
 def main(given) -> None:
-    cells = grid(
-        table=given.tables, rows=given.rows, epsilon=given.epsilons, seed=range(given.seeds), method=given.methods
-    )
+    ways = {"epsilon": given.epsilons, "seed": range(given.seeds), "method": given.methods}
+    cells = grid(table=given.tables, rows=given.rows, **ways)
     print(markdown(measured(given, cells, one, prepare=place, by=("table", "rows"))))
 
 

@@ -39,12 +39,8 @@ def one(folder: Path, cell: Row) -> Row:
     comparison = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
     cells = [c.cells for c in schema.measured().values()]
     about = {"rows": len(real), "delta": DELTA, "columns": len(comparison.columns), "cells": cells}
-    errors = {
-        "one_way": comparison.one_way_mean,
-        "two_way": comparison.pairs_mean,
-        "two_way_by_chance": comparison.pairs_by_chance,
-    }
-    return about | {"synthetic_rows": made.num_rows} | errors
+    errors = {"one_way": comparison.one_way_mean, "two_way": comparison.pairs_mean}
+    return about | {"synthetic_rows": made.num_rows} | errors | {"two_way_by_chance": comparison.pairs_by_chance}
 
 
 def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -86,13 +82,9 @@ def fitted(runs: list[dict]) -> dict:
             tried[max(np.quantile(off[names == t], HELD, method="higher") for t in tables)] = (floor, off)
         wide, (floor, off) = min(tried.items())
         intercept, slope = law(x, y, floor)
-        out[kind] = {
-            "intercept": round(float(intercept), 4),
-            "slope": round(float(slope), 4),
-            "floor": floor,
-            "factor": round(float(np.exp(wide)) + 0.0005, 3),
-            "runs_inside": {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables},
-        }
+        inside = {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables}
+        out[kind] = {"intercept": round(float(intercept), 4), "slope": round(float(slope), 4), "floor": floor}
+        out[kind] |= {"factor": round(float(np.exp(wide)) + 0.0005, 3), "runs_inside": inside}
     spans = {k: [min(r[k] for r in runs), max(r[k] for r in runs)] for k in ("rows", "columns", "epsilon")}
     about = {"method": "mixture", "origin": "benchmarks/results/forecast.json", "made_by": MADE_BY}
     return about | {"tables": tables, "runs": len(runs), "measured": spans} | out

@@ -127,11 +127,9 @@ def cases(given) -> list[Row]:
         if table == "waves":
             results += grid(table=[table], prior=("none", "series"), epsilon=[0.5], seed=range(given.seeds))
             continue
-        priors, epsilons = (
-            ([p for p in ADULT if p != "biased 075"], [0.1, 0.3, 1.0, 3.0])
-            if table == "few"
-            else (ADULT, given.epsilons)
-        )
+        few = table == "few"
+        priors = [p for p in ADULT if p != "biased 075" or not few]
+        epsilons = [0.1, 0.3, 1.0, 3.0] if few else given.epsilons
         results += grid(table=[table], prior=priors, epsilon=epsilons, seed=range(given.seeds))
         results += grid(table=[table], prior=[p for p in priors if p in FILES], epsilon=[0], seed=[0])
     return results
