@@ -7,7 +7,7 @@ Artificial Characters: 7,152 rows of seven numbers to learn from, ten letters, e
 their defaults (300 extra trees). ``--made``: rows that another program made: its name, seed, seconds, and the file.
 MargNet and GEM ran from MargNet's repository (8b75032) with its settings for Adult, on numbers in 16 even bins of their
 public ranges, within which values were then drawn evenly; dpsynth (cf8075f) by related_rival.py, with tables of --order
-3 and 2; Tab-PE (microsoft/DPSDA) with its script's settings, 15 rounds, delta 1 / (n ln n), 1,000 rows out. Needs the
+3 and 2; Tab-PE (microsoft/DPSDA) with its script's settings, 1,000 rows out. Needs the
 tables in ../shared.
 """
 
