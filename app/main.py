@@ -90,14 +90,9 @@ def _page(who: Visitor) -> None:
     stored.forget_others(w)
     runs.come_back()
     reached = ready(w)
+    icons = {s: OPEN if reached[s] else LOCKED for s in STEPS}
     steps = [
-        st.Page(
-            view(s),
-            title=f"{i}. {TITLES[s]}",
-            url_path=s,
-            default=s == STEPS[0],
-            icon=OPEN if reached[s] else LOCKED,
-        )
+        st.Page(view(s), title=f"{i}. {TITLES[s]}", url_path=s, default=s == STEPS[0], icon=icons[s])
         for i, s in enumerate(STEPS, 1)
         if s in open_pages
     ]
@@ -106,16 +101,12 @@ def _page(who: Visitor) -> None:
         for s in open_pages
         if s not in STEPS
     ]
-    closed = [
-        st.Page(partial(_closed, s, who), title=TITLES[s], url_path=s, visibility="hidden")
-        for s in (*STEPS, *ICONS)
-        if s not in open_pages
+    unlisted = {s: s for s in (*STEPS, *ICONS) if s not in open_pages} | EARLIER
+    hidden = [
+        st.Page(partial(_leads, s, who), title=TITLES[s], url_path=at, visibility="hidden")
+        for at, s in unlisted.items()
     ]
-    moved = [
-        st.Page(partial(_moved, s, who), title=TITLES[s], url_path=old, visibility="hidden")
-        for old, s in EARLIER.items()
-    ]
-    page = st.navigation([*steps, *others, *closed, *moved])  # in no sections: Streamlit's lists of these are not lists
+    page = st.navigation([*steps, *others, *hidden])  # in no sections: Streamlit's lists of these are not lists
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     opened = name != w.page
@@ -138,22 +129,17 @@ def _page(who: Visitor) -> None:
         frame.tell(error)
 
 
-def _moved(name: str, who: Visitor) -> None:
-    """What an address of earlier pages leads to."""
-    st.switch_page(view(name)) if name in pages(who.role) else _closed(name, who)
-
-
-def _closed(name: str, who: Visitor) -> None:
-    """What a page says to somebody whose role has none of it."""
+def _leads(name: str, who: Visitor) -> None:
+    """What an address of earlier pages leads to; to somebody whose role has none of the page it says so."""
+    if name in pages(who.role):
+        st.switch_page(view(name))
     st.title(TITLES[name], anchor=False)
     mine = ", ".join(TITLES[s] for s in pages(who.role))
-    st.info(
-        _(
-            "The role {role} has no page {titles}. It has: {mine}. Whoever keeps the file of roles of this "
-            "installation can give you another."
-        ).format(role=who.role, titles=TITLES[name], mine=mine),
-        icon=":material/lock:",
+    said = _(
+        "The role {role} has no page {titles}. It has: {mine}. Whoever keeps the file of roles of this "
+        "installation can give you another."
     )
+    st.info(said.format(role=who.role, titles=TITLES[name], mine=mine), icon=":material/lock:")
 
 
 def _scripts(edition: int) -> None:

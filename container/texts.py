@@ -119,11 +119,12 @@ def _kind(error: ast.Call) -> str:
     return ast.unparse(error.func).split(".")[-1]
 
 
-def _table(given: ast.expr) -> list[str | None]:
+def _table(given: ast.Call) -> list[str | None]:
     """The texts of a ``Texts``: its values, and keys that begin like a heading."""
     tables = [d for d in ast.walk(given) if isinstance(d, ast.Dict)]
     keys = [str(k.value) for d in tables for k in d.keys if isinstance(k, ast.Constant)]
-    values = [template(v) for d in tables for w in d.values if not isinstance(w, ast.Dict) for v in _literals(w)]
+    held = [*(k.value for k in given.keywords), *(w for d in tables for w in d.values)]
+    values = [template(v) for w in held if not isinstance(w, ast.Dict) for v in _literals(w)]
     return [*(k for k in keys if k[:1].isupper()), *(v for v in values if v and re.search("[A-Za-z]{2}", v))]
 
 
@@ -136,7 +137,7 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
         head = heads.get(ast.unparse(at), heads.get(f"{stem}.{ast.unparse(at)}"))
         return [(template(at) if isinstance(at, ast.Constant) else head, "")]
     if _called(node, "Texts"):
-        return [(text, "") for text in _table(node.args[0])]
+        return [(text, "") for text in _table(node)]
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "summary" and template(node.value):
         return [(template(node.value), "")]  # a method in one line
     if errors and isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _kind(node.exc) in KINDS:

@@ -10,12 +10,8 @@ import streamlit as st
 import synth
 from app.result import comparison, releasing
 from app.result.comparison import percent
-from app.run import runs
-from app.run.forecast import methods
-from app.run.options import ask
-from app.run.runs import follow
-from app.session import frame, words, workers
-from app.session.access import mine
+from app.run import forecast, options, runs
+from app.session import access, frame, words, workers
 from app.session.state import wizard
 from synth.app_api import jobs, looks
 from synth.languages import Texts, _, phrase
@@ -32,20 +28,20 @@ def what_if(job: jobs.Job, card: dict[str, Any]) -> None:
     """A method and its options for another fit, followed here: it stands in line like any run, charged nothing."""
     if (w := wizard()).refit is not None:
         st.subheader(_("Another fit to this release"), anchor=False)
-        follow(str(w.refit), _ended, about=_("It starts from the stored release: it costs nothing and reads no row."))
+        said = _("It starts from the stored release: it costs nothing and reads no row.")
+        runs.follow(str(w.refit), _ended, about=said)
         return
     frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card))
 
 
 def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
     schema = None if runs.is_joined(job) else synth.Schema.load(runs.release(job) / "schema.json")
-    st.caption(
-        _(
-            "Fitting something else to the noisy answers that were paid for reads no row and spends nothing. Listed "
-            "are the methods that can use them; options that decide what is asked change nothing here."
-        )
+    said = _(
+        "Fitting something else to the noisy answers that were paid for reads no row and spends nothing. Listed "
+        "are the methods that can use them; options that decide what is asked change nothing here."
     )
-    about = {m["name"]: m for m in methods(tree=schema is None)}
+    st.caption(said)
+    about = {m["name"]: m for m in forecast.methods(tree=schema is None)}
     names, now = fitting(card, list(about.values())), str(card["method"])
     method = st.selectbox(
         _("Fit with"),
@@ -58,14 +54,11 @@ def _ask(job: jobs.Job, card: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"method": method, "options": {}}
     if schema is not None:
         before = _("as before ({target})").format(target=schema.target or _("none"))
-        asked["options"] = ask(about[method], {}, key=f"refit_{method}")
+        asked["options"] = options.ask(about[method], {}, key=f"refit_{method}")
         about_target = _("The fit gives its relations more care. What was asked of the table stays the same.")
+        label = _("Column to predict")
         asked["target"] = st.selectbox(
-            _("Column to predict"),
-            [None, *schema.measured()],
-            key="refit_target",
-            format_func=lambda n: n or before,
-            help=about_target,
+            label, [None, *schema.measured()], key="refit_target", format_func=lambda n: n or before, help=about_target
         )
     rows = st.number_input(
         _("Synthetic rows") if schema is not None else _("Rows of the first table, or persons"),
@@ -112,11 +105,7 @@ def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:
 MOST_RUNS = 12
 PATIENCE = 600.0  # seconds that a report may take
 ANSWERS = Texts(
-    {
-        "one_way": "Noisy answers, columns",
-        "two_way": "Noisy answers, pairs",
-        "larger": "Noisy answers, three columns and more",
-    }
+    one_way="Noisy answers, columns", two_way="Noisy answers, pairs", larger="Noisy answers, three columns and more"
 )
 
 
@@ -131,20 +120,14 @@ def _beside(job: jobs.Job) -> None:
         st.info(_("This is the only finished run on its dataset. Other runs will be shown beside it here."))
         return
     by_name = {f"{runs.named(j)} ({i})": j for i, j in enumerate(others, 2)}  # this run is the first
-    chosen = st.multiselect(
-        _("Compare with"),
-        list(by_name),
-        key="beside",
-        placeholder=_("Choose runs"),
-        help=_("Other finished runs on the same dataset."),
-    )
+    said = _("Other finished runs on the same dataset.")
+    chosen = st.multiselect(_("Compare with"), list(by_name), key="beside", placeholder=_("Choose runs"), help=said)
     shown = [job, *(by_name[n] for n in chosen)]
-    st.caption(
-        _(
-            "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
-            "run's own noisy answers: choosing by these is a choice by released figures."
-        ).format(mark=_(comparison.MARK))
+    said = _(
+        "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
+        "run's own noisy answers: choosing by these is a choice by released figures."
     )
+    st.caption(said.format(mark=_(comparison.MARK)))
     with st.spinner(_("Reading the noisy answers")):
         told = [_lines(one) for one in shown]
     names = list(dict.fromkeys(n for lines in told for n in lines))
@@ -154,9 +137,8 @@ def _beside(job: jobs.Job) -> None:
     st.table({"": names, **columns}, hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if first := comparison.undecided(waiting):
-        st.markdown(
-            _("Before these runs are scored: how do you choose between them? Afterwards figures have been seen.")
-        )
+        said = _("Before these runs are scored: how do you choose between them? Afterwards figures have been seen.")
+        st.markdown(said)
         releasing.ask_choice(first, "_beside", looks.OF_SEVERAL if len(shown) > 1 else looks.CHOICES)
     elif waiting and st.button(
         _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
@@ -168,17 +150,15 @@ def _beside(job: jobs.Job) -> None:
             comparison.make(waiting)
         st.rerun()
     if len(shown) > 1:
-        st.warning(
-            _(
-                "Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is "
-                "marked, and the chosen run can be exported only together with all that were scored."
-            ),
-            icon=":material/lock_person:",
+        said = _(
+            "Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is "
+            "marked, and the chosen run can be exported only together with all that were scored."
         )
+        st.warning(said, icon=":material/lock_person:")
 
 
 def _fits(other: jobs.Job, job: jobs.Job) -> bool:
-    if not looks.alike(other, job) or not mine(other):
+    if not looks.alike(other, job) or not access.mine(other):
         return False
     made = "epsilon" in other.request() and other.status().state == "done" and bool(runs.release(other))
     return made and (runs.is_several(other), runs.is_joined(other)) == (runs.is_several(job), runs.is_joined(job))

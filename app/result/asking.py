@@ -79,23 +79,11 @@ def answer(asked: Asked, *, epsilon: float) -> jobs.Job:
     rules, place = access.rules(), runs.release(asked.run)
     rules.put_down(synth.Ledger(), name)
     caps.first(name)
-    request = app_api.VerifiedRequest(
-        table=str(about["table"]),
-        source=about.get("source"),
-        schema_file=str(place / "schema.json"),
-        epsilon=epsilon,
-        delta=DELTA,
-        relation=about["relation"],
-        dataset=name,
-        label=about.get("label"),
-        owner=who.name,
-        release=str(place),
-        questions=asked.questions,
-        asks=asked.name,
-        asked_by=asked.by,
-        why=asked.why,
-    )
-    job = jobs.create(request.stored())
+    known: Plain = {n: about.get(n) for n in ("table", "source", "relation", "label")}
+    known |= {"dataset": name, "owner": who.name}
+    known |= {"schema_file": str(place / "schema.json"), "epsilon": epsilon, "delta": DELTA, "release": str(place)}
+    said: Plain = {"questions": asked.questions, "asks": asked.name, "asked_by": asked.by, "why": asked.why}
+    job = jobs.create(app_api.VerifiedRequest(**known, **said).stored())
     try:
         asked.decide("answered", by=who.name, job=job)
     except synth.UsageError:
@@ -155,18 +143,16 @@ def reserve(name: str, epsilon: float) -> None:
 
 
 KINDS = Texts(
-    {
-        "count": "How many rows",
-        "share": "Which share of the rows",
-        "mean": "The mean of a number",
-        "quantile": "A quantile of a number",
-        "difference": "How two groups differ",
-        "linear": "Linear regression",
-        "logistic": "Logistic regression",
-        "poisson": "Poisson regression",
-        "survival": "Survival at given times",
-        "within": "Is my number near the real one",
-    }
+    count="How many rows",
+    share="Which share of the rows",
+    mean="The mean of a number",
+    quantile="A quantile of a number",
+    difference="How two groups differ",
+    linear="Linear regression",
+    logistic="Logistic regression",
+    poisson="Poisson regression",
+    survival="Survival at given times",
+    within="Is my number near the real one",
 )
 SIMPLE = ("count", "share", "mean", "quantile", "difference")  # kinds that a number of one's own is compared with
 REGRESSIONS = ("linear", "logistic", "poisson")
@@ -180,9 +166,8 @@ def form(place: Path) -> Plain:
     tables = app_api.question_tables(app_api.load_any(place / "schema.json"))
     table = next(iter(tables))
     if table:
-        table = st.selectbox(
-            _("Rows of which table"), list(tables), key="q_table", help=_("Columns above it are TABLE.COLUMN.")
-        )
+        said = _("Columns above it are TABLE.COLUMN.")
+        table = st.selectbox(_("Rows of which table"), list(tables), key="q_table", help=said)
     kind = st.selectbox(
         _("What do you want to know?"),
         [k for k in KINDS if not (table and k == "survival")],
@@ -193,13 +178,8 @@ def form(place: Path) -> Plain:
     about: Plain = {"table": table} if table else {}
     if kind != "within":
         return about | _asked(kind, tables[table])
-    inner = st.selectbox(
-        _("Number of which kind"),
-        SIMPLE,
-        key="q_inner",
-        format_func=KINDS.__getitem__,
-        help=_("What your number is a count, share, mean, quantile or difference of."),
-    )
+    said = _("What your number is a count, share, mean, quantile or difference of.")
+    inner = st.selectbox(_("Number of which kind"), SIMPLE, key="q_inner", format_func=KINDS.__getitem__, help=said)
     question = _asked(inner, tables[table])
     left, right = st.columns(2)
     mine = left.number_input(_("Your number"), key="q_mine", value=0.0, format="%g", help=_("As you have it."))
@@ -255,13 +235,9 @@ def _filter(schema: Any) -> Plain:
 
 
 def _conditions(schema: Any, key: str, words: str, *, most: int = MOST_CONDITIONS) -> dict[str, str]:
+    said = _("At most three columns, each with values.")
     names = st.multiselect(
-        words,
-        list(schema.measured()),
-        key=key,
-        max_selections=most,
-        help=_("At most three columns, each with values."),
-        placeholder=_("Choose columns"),
+        words, list(schema.measured()), key=key, max_selections=most, help=said, placeholder=_("Choose columns")
     )
     return {n: _value(st, schema, n, f"{key}_{n}") for n in names}
 

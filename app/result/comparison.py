@@ -12,7 +12,6 @@ import streamlit as st
 import synth
 from app.result import export, releasing
 from app.run import runs
-from app.run.runs import follow
 from app.session import access, charts, frame, tasks, workers
 from app.session.state import TABLES, wizard
 from app.table import database, intake, stored
@@ -107,22 +106,19 @@ def _pickable(chart: Any, key: str) -> None:
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
 MOST = 31  # groups of a column that divides people
-NUMBERS = Texts({"empty": "empty", "mean": "mean", "spread": "spread"})
+NUMBERS = Texts(empty="empty", mean="mean", spread="spread")
 ONE = "There are too few columns for this."
 PLACES = Texts(
-    {
-        "first": ("First column", "Down the side."),
-        "second": ("Second column", "Along the bottom."),
-        "third": ("Third column", "Whose groups cut slices."),
-    }
+    first=("First column", "Down the side."),
+    second=("Second column", "Along the bottom."),
+    third=("Third column", "Whose groups cut slices."),
 )
 
 
 def grid(ordered: list[Any], key: str, *, shows: bool = False) -> None:
     """Small charts; ``shows``: a click on a name shows the column."""
-    every = len(ordered) <= FIRST or st.toggle(
-        _("All {number} columns").format(number=len(ordered)), key=f"{key}_every"
-    )
+    label = _("All {number} columns")
+    every = len(ordered) <= FIRST or st.toggle(label.format(number=len(ordered)), key=f"{key}_every")
     st.caption(_(charts.SMALL_LEGEND))
     with st.container(horizontal=True, key=f"{key}_charts"):
         for i, one in enumerate(ordered if every else ordered[:FIRST]):
@@ -172,12 +168,11 @@ def pairs(result: Any) -> None:
     if len(result.columns) < 2:
         st.info(_("There is one column only, so there are no pairs."))
         return
-    st.markdown(
-        _(
-            "Mean distance over all pairs: **{mean:.1f} %** of rows in the wrong place. Two samples of the "
-            "same population would show about {chance:.1f} % by chance alone."
-        ).format(mean=100 * result.pairs_mean, chance=100 * result.pairs_by_chance)
+    said = _(
+        "Mean distance over all pairs: **{mean:.1f} %** of rows in the wrong place. Two samples of the "
+        "same population would show about {chance:.1f} % by chance alone."
     )
+    st.markdown(said.format(mean=100 * result.pairs_mean, chance=100 * result.pairs_by_chance))
     _pickable(charts.pairs(result), "pairs")
     left_out = len(result.columns) - len(result.chart()[1])
     st.caption(
@@ -193,9 +188,8 @@ def pairs(result: Any) -> None:
         return
     both = result.two_way(first, second)
     _tables(both, (first, second), "two_way")
-    st.caption(
-        _("{distance:.1f} % of the rows would have to move to make the two equal.").format(distance=100 * both.distance)
-    )
+    said = _("{distance:.1f} % of the rows would have to move to make the two equal.")
+    st.caption(said.format(distance=100 * both.distance))
 
 
 def _associations(result: Any) -> None:
@@ -204,10 +198,8 @@ def _associations(result: Any) -> None:
         st.info(_(ONE))
         return
     shown = result.association_charts()
-    st.markdown(
-        _("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other)."),
-        help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."),
-    )
+    said = _("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other).")
+    st.markdown(said, help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."))
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         title = _("{name} table").format(name=_(name))
         side.altair_chart(charts.association(shown[name], title), key=f"association_{name}")
@@ -227,17 +219,13 @@ def _three(result: Any) -> None:
     labels = list(result.groups[third].labels)
     commonest = str(labels[int(np.bincount(result.codes[0][third]).argmax())])  # in the real table
     frame.held("three_group", commonest, labels)
-    value = st.selectbox(
-        _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
-    )
+    said = _("A slice of the table.")
+    value = st.selectbox(_("Only rows whose {third} is").format(third=third), labels, key="three_group", help=said)
     both = result.two_way(first, second, where=(third, value))
     if _has_rows(both):
         _tables(both, (first, second), "slice")
-        st.caption(
-            _("{distance:.1f} % of this slice's rows would have to move: {n[0]:,} real and {n[1]:,} synthetic.").format(
-                distance=100 * both.distance, n=both.used
-            )
-        )
+        said = _("{distance:.1f} % of this slice's rows would have to move: {n[0]:,} real and {n[1]:,} synthetic.")
+        st.caption(said.format(distance=100 * both.distance, n=both.used))
 
 
 def _has_rows(both: Any) -> bool:
@@ -315,20 +303,15 @@ def section(job: jobs.Job, release: Path) -> None:
         if made is None:
             st.caption(_(WHY))
             if undecided([job]):
-                st.markdown(
-                    _(
-                        "Another run on this dataset was compared already. Say first how you choose between them: "
-                        "afterwards the figures have been seen, and the answer is no longer free."
-                    )
+                said = _(
+                    "Another run on this dataset was compared already. Say first how you choose between them: "
+                    "afterwards the figures have been seen, and the answer is no longer free."
                 )
+                st.markdown(said)
                 releasing.ask_choice([job], "_before", looks.CHOICES)
                 return
-            if st.button(
-                _("Show the comparison"),
-                key="compare",
-                icon=":material/compare:",
-                help=_("Reads the real rows again, for your eyes; spends nothing."),
-            ):
+            said = _("Reads the real rows again, for your eyes; spends nothing.")
+            if st.button(_("Show the comparison"), key="compare", icon=":material/compare:", help=said):
                 with st.spinner(_("Comparing the tables")):
                     make([job])
                 st.rerun()  # draws the page without the button
@@ -385,12 +368,11 @@ def _outside(job: jobs.Job) -> None:
     kinds = {"clamped": _("beyond smallest or largest"), "unreadable": _("not among the values")}
     parts = [f"{name}: {n:,} {said}" for kind, said in kinds.items() for name, n in parsed.get(kind, {}).items() if n]
     if parts:
-        st.caption(
-            _(
-                "Cells that do not fit the description: {parts}. They were moved to the nearest bound, to "
-                "missing, or to a random value. If they are many, correct the description."
-            ).format(parts=frame.escape("; ".join(parts)))
+        about = _(
+            "Cells that do not fit the description: {parts}. They were moved to the nearest bound, to "
+            "missing, or to a random value. If they are many, correct the description."
         )
+        st.caption(about.format(parts=frame.escape("; ".join(parts))))
 
 
 def parts(result: Any, said: Any = None) -> None:
@@ -411,24 +393,16 @@ def parts(result: Any, said: Any = None) -> None:
 def _weighted(result: Any) -> None:
     """How close the tables are to an analyst who weights rows, where the description names a weight."""
     if (reported := result.weighted) is not None:
-        pairs = (
-            ""
-            if reported.pairs is None
-            else _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * reported.pairs)
+        pairs = ""
+        if reported.pairs is not None:
+            pairs = _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * reported.pairs)
+        said = _(
+            "Rows weighted by {by}: columns differ by {mean:.1f} % on average{pairs}; each row once, columns differ by "
+            "{once:.1f} %. A real row weighs {w.means[0]:,.4g}, a synthetic one {w.means[1]:,.4g}. The charts below "
+            "count each row once."
         )
-        st.caption(
-            _(
-                "Rows weighted by {by}: columns differ by {mean:.1f} % on average{pairs}; each row once, columns "
-                "differ by {once:.1f} %. A real row weighs {w.means[0]:,.4g}, a synthetic one {w.means[1]:,.4g}. The "
-                "charts below count each row once."
-            ).format(
-                by=frame.escape(reported.by),
-                mean=100 * reported.mean,
-                pairs=pairs,
-                once=100 * float(result.pairs.trace()) / len(result.columns),
-                w=reported,
-            )
-        )
+        mean, once = 100 * reported.mean, 100 * float(result.pairs.trace()) / len(result.columns)
+        st.caption(said.format(by=frame.escape(reported.by), mean=mean, pairs=pairs, once=once, w=reported))
 
 
 def _scores(result: Any) -> None:
@@ -474,28 +448,23 @@ def _across(result: Any) -> None:
         with boxes[i % 2]:
             names = {"child": frame.escape(one.child), "parent": frame.escape(one.parent)}
             shares = {"distance": 100 * one.distance, "by_chance": 100 * one.by_chance}
-            st.markdown(
-                _(
-                    "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
-                    "number (a second real sample: {by_chance:.1f} %)"
-                ).format(**names, **shares)
+            said = _(
+                "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
+                "number (a second real sample: {by_chance:.1f} %)"
             )
+            st.markdown(said.format(**names, **shares))
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
-    st.markdown(
-        _(
-            "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
-            "would be as far off by chance, and independent columns as far off as the relation is strong."
-        )
+    said = _(
+        "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
+        "would be as far off by chance, and independent columns as far off as the relation is strong."
     )
+    st.markdown(said)
     heads = (_("About"), _("This release"), _("A second real sample"), _("Independent columns"))
     frame.table(heads, [(about, *map(percent, result.mean(about))) for about in result.pairs])
     if result.pairs:
-        about = st.selectbox(
-            _("Pairs of columns, the farthest first"),
-            list(result.pairs),
-            key="across_about",
-            help=_("Each pair beside a second real sample and beside independent columns."),
-        )
+        said = _("Each pair beside a second real sample and beside independent columns.")
+        label = _("Pairs of columns, the farthest first")
+        about = st.selectbox(label, list(result.pairs), key="across_about", help=said)
         pair = _("{first} and {second}")
         worst = sorted(result.pairs[about], key=lambda p: -p.distance)[:PAIRS_SHOWN]
         figures = [map(percent, (p.distance, p.by_chance, p.independent)) for p in worst]
@@ -529,9 +498,8 @@ def _one_table(job: jobs.Job, release: Path) -> None:
     """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
     st.subheader(_("One table at a time"), anchor=False)
     names = list(app_api.load_related(release / "schema.json").tables)
-    name = st.selectbox(
-        _("Table"), names, key="across_table", help=_("All rows of the real file, as for one table alone.")
-    )
+    said = _("All rows of the real file, as for one table alone.")
+    name = st.selectbox(_("Table"), names, key="across_table", help=said)
     made = st.session_state.setdefault("across_alone", {})
     if (str(job.path), name) not in made:
         if not st.button(_("Compare {name}").format(name=name), key="compare_table", icon=":material/compare:"):
@@ -554,7 +522,8 @@ def full_report(job: jobs.Job, release: Path) -> None:
     page, latest = job.path / PAGE, _latest_report(job)
     status = jobs.Status() if latest is None else latest.status()
     if latest is not None and not status.final:
-        follow(str(latest.path), about=_("Writes the full report. It spends nothing, and you may leave this page."))
+        said = _("Writes the full report. It spends nothing, and you may leave this page.")
+        runs.follow(str(latest.path), about=said)
         return
     for left in latest.path.glob(f"{HELD_OUT}*") if latest is not None else ():
         left.unlink(missing_ok=True)  # of a report that was ended before it could read them
@@ -581,12 +550,8 @@ def _ask_report(job: jobs.Job, release: Path) -> None:
     label = _("With membership attacks by shadow runs")
     tried = not joined and st.checkbox(label, key="shadow_runs", help=about.format(n=2 * SHADOWS))
     held = None if joined else _held_out(job)
-    if st.button(
-        _("Make the full report"),
-        key="make_report",
-        icon=":material/lab_profile:",
-        help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
-    ):
+    said = _("Prediction, groups of people, copies, effects of chance; about a minute.")
+    if st.button(_("Make the full report"), key="make_report", icon=":material/lab_profile:", help=said):
         try:
             start_report(job, release, shadow_runs=SHADOWS if tried else 0, test=held)
         finally:
@@ -596,16 +561,13 @@ def _ask_report(job: jobs.Job, release: Path) -> None:
 
 def _held_out(job: jobs.Job) -> Any:
     """Real rows that the run did not see, where the steward has some."""
-    return st.file_uploader(
-        _("Real rows that the run did not see (optional)"),
-        type=stored.KINDS,
-        key=f"held_out_{wizard().uploads}_{job.path.name}",
-        help=_(
-            "A file like the table, of other people. The three risks (singling out, linking, inferring) are then "
-            "measured against them: what is as right about people who are not in the table tells nothing of those who "
-            "are. The file is removed once the report has read it."
-        ),
+    said = _(
+        "A file like the table, of other people. The three risks (singling out, linking, inferring) are then "
+        "measured against them: what is as right about people who are not in the table tells nothing of those who "
+        "are. The file is removed once the report has read it."
     )
+    label = _("Real rows that the run did not see (optional)")
+    return st.file_uploader(label, type=stored.KINDS, key=f"held_out_{wizard().uploads}_{job.path.name}", help=said)
 
 
 def start_report(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = None) -> jobs.Job:

@@ -70,12 +70,11 @@ def may_leave(job: jobs.Job) -> bool:
     if reason := releasing.barrier(job):
         st.subheader(_("How was this run chosen?"), anchor=False)
         st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
-        st.markdown(
-            _(
-                "Scores against the real rows are exact, so choosing the best of several results by them reveals "
-                "something about those rows that epsilon does not cover. Settle this before any download."
-            )
+        said = _(
+            "Scores against the real rows are exact, so choosing the best of several results by them reveals "
+            "something about those rows that epsilon does not cover. Settle this before any download."
         )
+        st.markdown(said)
         if looks.choice(job) is None:
             releasing.ask_choice([job], "", looks.CHOICES)
         _all(job)

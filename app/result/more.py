@@ -59,15 +59,8 @@ def _more(job: jobs.Job, place: Path) -> None:
         for n, c in s.columns.items()
     }
     where = statements.ask_conditions(columns, key="where", label=_("Only rows with (optional)"), help_text=said)
-    count = st.number_input(
-        many.format(root=facts.root),
-        1,
-        most,
-        usual,
-        step=1000,
-        key="more_rows",
-        help=_("Up to {most_rows:,} here; the command line knows no limit.").format(most_rows=most),
-    )
+    said = _("Up to {most_rows:,} here; the command line knows no limit.").format(most_rows=most)
+    count = st.number_input(many.format(root=facts.root), 1, most, usual, step=1000, key="more_rows", help=said)
     if st.button(_("Draw them"), key="draw", icon=":material/casino:"):
         _draw(job, place, int(count), where, several=several)
     made = st.session_state.get("more")
@@ -129,20 +122,14 @@ def _outlet_ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
         help=_("Databases that may be written to."),
         format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s,
     )
+    said = _("Letters, digits and _; no table of this name may be there yet.")
+    label = _("Name of the new table")
     typed = st.text_input(
-        _("Name of the new table"),
-        value=re.sub(r"\W+", "_", f"{job.request()['dataset']}_synthetic").lower(),
-        key="out_table",
-        help=_("Letters, digits and _; no table of this name may be there yet."),
+        label, value=re.sub(r"\W+", "_", f"{job.request()['dataset']}_synthetic").lower(), key="out_table", help=said
     )
-    count = st.number_input(
-        _("Synthetic rows"),
-        1,
-        value=int(job.result()["num_rows"]),
-        step=1000,
-        key="out_rows",
-        help=_("As many as the synthetic table has, or another number."),
-    )
+    said = _("As many as the synthetic table has, or another number.")
+    label = _("Synthetic rows")
+    count = st.number_input(label, 1, value=int(job.result()["num_rows"]), step=1000, key="out_rows", help=said)
     name = typed.strip()
     if not NAME.fullmatch(name):
         st.caption(_("Choose a name of letters, digits and _, beginning with a letter."))
@@ -169,12 +156,11 @@ def again(job: jobs.Job) -> None:
 
 
 def _shown(job: jobs.Job) -> None:
-    st.caption(
-        _(
-            "Beside the saved description (page The table) and the private table. Whoever runs it is charged "
-            "again: the same noise is never drawn twice."
-        )
+    said = _(
+        "Beside the saved description (page The table) and the private table. Whoever runs it is charged "
+        "again: the same noise is never drawn twice."
     )
+    st.caption(said)
     request, several = job.request(), runs.is_several(job)
     st.code(command(request, several=several), language="bash", wrap_lines=True)
     st.code(in_python(request, several=several), language="python")
@@ -197,18 +183,15 @@ def command(request: dict[str, Any], *, several: bool = False) -> str:
 --method mixture --out release"
     """
     read = _tables(request, several=several)
-    reported = ["synth", "run", *([] if read is None else [read]), "--schema", "schema.json"]
-    reported += ["--dataset", str(request["dataset"])]
-    for name in ("source", "epsilon", "delta", "relation", "method"):
-        if (value := request.get(name)) is not None:
-            reported += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
-    for name, value in (request.get("options") or {}).items():
-        reported += ["--option", f"{name}={value}"]
-    for path in request.get("prior") or ():
-        reported += ["--prior", Path(path).name]
-    for reason in _reasons(request):
-        reported += ["--prior-reason", reason]
-    return shlex.join([*reported, "--out", "release"])
+    asked: dict[str, Any] = {n: request.get(n) for n in ("dataset", "source", "epsilon", "delta", "relation", "method")}
+    pairs = [(n, f"{v:g}" if isinstance(v, float) else str(v)) for n, v in asked.items() if v is not None]
+    pairs += [("option", f"{n}={v}") for n, v in (request.get("options") or {}).items()]
+    pairs += [("prior", Path(path).name) for path in request.get("prior") or ()]
+    pairs += [("prior-reason", reason) for reason in _reasons(request)]
+    stated = [
+        word for name, value in [("schema", "schema.json"), *pairs, ("out", "release")] for word in (f"--{name}", value)
+    ]
+    return shlex.join(["synth", "run", *([] if read is None else [read]), *stated])
 
 
 def _reasons(request: dict[str, Any]) -> list[str]:

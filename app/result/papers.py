@@ -107,19 +107,13 @@ def section(job: jobs.Job, place: Path) -> None:
 
 
 def _papers(job: jobs.Job, every: dict[str, Any]) -> None:
-    st.caption(
-        _(
-            "Finished ones are in the zip; one that nobody has begun stays out. One answer serves all papers, and all "
-            "releases of {dataset}. The PDF has card, report and papers, for whoever signs."
-        ).format(dataset=frame.escape(str(job.request()["dataset"])))
+    said = _(
+        "Finished ones are in the zip; one that nobody has begun stays out. One answer serves all papers, and all "
+        "releases of {dataset}. The PDF has card, report and papers, for whoever signs."
     )
-    file = st.pills(
-        _("Paper"),
-        list(every),
-        key="paper",
-        format_func=lambda f: _named(every[f]),
-        help=_("A tick: finished. Of one that was begun it says how many answers are lacking."),
-    )
+    st.caption(said.format(dataset=frame.escape(str(job.request()["dataset"]))))
+    said = _("A tick: finished. Of one that was begun it says how many answers are lacking.")
+    file = st.pills(_("Paper"), list(every), key="paper", format_func=lambda f: _named(every[f]), help=said)
     if file is not None:
         _form(job, every[file])
 
@@ -143,12 +137,9 @@ def _form(job: jobs.Job, paper: dict[str, Any]) -> None:
                 for name in given:
                     _ask(paper, name, answers.get(name) or "")
         if paper["waiting"]:
-            st.checkbox(
-                _("Put it into the zip as it is"),
-                paper["file"] in unfinished,
-                key=f"unfinished_{paper['file']}",
-                help=_("What is missing is marked in it."),
-            )
+            said = _("What is missing is marked in it.")
+            label = _("Put it into the zip as it is")
+            st.checkbox(label, paper["file"] in unfinished, key=f"unfinished_{paper['file']}", help=said)
         if st.form_submit_button(_("Save this paper"), key="save_papers", type="primary", icon=":material/save:"):
             _save(job, paper)
 

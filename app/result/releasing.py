@@ -14,7 +14,6 @@ import streamlit as st
 import synth
 from app.result import papers
 from app.run import caps, runs
-from app.run.runs import follow
 from app.session import access, frame, tasks, words, workers
 from app.table import database
 from synth import app_api
@@ -80,14 +79,9 @@ def state_choice(chosen: Sequence[jobs.Job], how: str) -> None:
 def ask_choice(chosen: Sequence[jobs.Job], key: str, ways: Iterable[str]) -> None:
     """How this run was chosen, or each of several, asked with a record of the answer. ``key``: what the fields' keys
     end in."""
-    how = st.radio(
-        _("This run was chosen"),
-        list(ways),
-        key=f"how{key}",
-        index=None,
-        format_func=words.CHOSEN.__getitem__,
-        help=_("Your answer is recorded with your name and goes into the bundle."),
-    )
+    said = _("Your answer is recorded with your name and goes into the bundle.")
+    label = _("This run was chosen")
+    how = st.radio(label, list(ways), key=f"how{key}", index=None, format_func=words.CHOSEN.__getitem__, help=said)
     if st.button(_("Record this answer"), key=f"choose{key}", disabled=how is None) and how is not None:
         state_choice(chosen, how)
         st.rerun()
@@ -175,17 +169,15 @@ def deciding(job: jobs.Job, others: list[jobs.Job]) -> None:
     if not all(access.mine(one) for one in others):
         return  # somebody else's runs were compared too: no counts of this visitor's may decide about them
     with st.expander(_("Or let noisy counts decide, for a charge")):
-        st.caption(
-            _(
-                "Tables of counts are asked of the real rows under noise; the run that comes nearest may leave. "
-                "Epsilon covers such a choice, made once. Choose the columns by what the table is for, not by what the "
-                "comparison showed."
-            ),
-            help=_("In the terms of the field: a paid private selection."),
+        said = _(
+            "Tables of counts are asked of the real rows under noise; the run that comes nearest may leave. "
+            "Epsilon covers such a choice, made once. Choose the columns by what the table is for, not by what the "
+            "comparison showed."
         )
+        st.caption(said, help=_("In the terms of the field: a paid private selection."))
         running = _latest(job)
         if running is not None and not running.status().final:
-            follow(str(running.path), _settle, about=_("Counts the columns under noise; these counts decide."))
+            runs.follow(str(running.path), _settle, about=_("Counts the columns under noise; these counts decide."))
             return
         if running is not None:
             _outcome(running)
@@ -205,21 +197,13 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
 def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     places = [str(runs.release(c)) for c in candidates]
     names, _other = workers.ask(tasks.decidable, places, seconds=PATIENCE)
+    said = _("What matters to you: their pairs are counted.")
     columns = st.multiselect(
-        _("Columns"),
-        names,
-        default=names[:SHOWN],
-        key="decide_columns",
-        help=_("What matters to you: their pairs are counted."),
-        placeholder=_("Choose columns"),
+        _("Columns"), names, default=names[:SHOWN], key="decide_columns", help=said, placeholder=_("Choose columns")
     )
     epsilon, delta = caps.amounts("decide", _("deciding"), usual=USUAL, delta=USUAL_DELTA)
-    if not st.button(
-        _("Spend epsilon {epsilon:g} and decide").format(epsilon=epsilon),
-        key="decide",
-        disabled=not columns,
-        icon=":material/how_to_vote:",
-    ):
+    label = _("Spend epsilon {epsilon:g} and decide")
+    if not st.button(label.format(epsilon=epsilon), key="decide", disabled=not columns, icon=":material/how_to_vote:"):
         return
     with frame.told():
         _other, asked = workers.ask(tasks.decidable, places, columns, seconds=PATIENCE)
@@ -257,12 +241,8 @@ def _outcome(job: jobs.Job) -> None:
     for name in job.request()["decides"]:
         one = jobs.Job(job.path.parent / name)
         if (looks.choice(one) or {}).get("how") == "private":
-            st.info(
-                _("Noisy counts chose {named}. Open it under “All runs” to download it.").format(
-                    named=frame.escape(runs.named(one))
-                ),
-                icon=":material/how_to_vote:",
-            )
+            said = _("Noisy counts chose {named}. Open it under “All runs” to download it.")
+            st.info(said.format(named=frame.escape(runs.named(one))), icon=":material/how_to_vote:")
             return
     _settle(job, status)
     st.rerun()

@@ -26,7 +26,7 @@ KINDS = Texts({"cap": "Cap it", "none": "No cap"})
 
 @dataclass(frozen=True)
 class Budget:
-    """What is known of a dataset's budget; without a cap nothing is left of it."""
+    """What is known of a dataset's budget; without a cap ``left`` is None."""
 
     name: str
     epsilon: float  # spent
@@ -88,15 +88,10 @@ def first(name: str) -> None:
 def amounts(key: str, what: str, *, usual: float, delta: float) -> tuple[float, float]:
     """The fields of a spend beside a run: epsilon, at first the ``usual`` one, and delta. ``what``: it is for."""
     left, right = st.columns(2)
+    said = _("It is charged in addition to the runs; a tenth of what a run gets is usual. A larger one is more exact.")
+    label = _("Epsilon for {what}")
     epsilon = left.number_input(
-        _("Epsilon for {what}").format(what=what),
-        min_value=0.01,
-        value=usual,
-        step=0.05,
-        key=f"{key}_epsilon",
-        help=_(
-            "It is charged in addition to the runs; a tenth of what a run gets is usual. A larger one is more exact."
-        ),
+        label.format(what=what), min_value=0.01, value=usual, step=0.05, key=f"{key}_epsilon", help=said
     )
     known = [1e-5, 1e-6, 1e-7]
     label, about = _("Delta for {what}").format(what=what), _(words.DELTA_HELP)
@@ -108,27 +103,17 @@ def amounts(key: str, what: str, *, usual: float, delta: float) -> tuple[float, 
 def ask(key: str, *, spent: float = 0.0) -> float | None:
     """The controls of the choice; the cap that they show, None for none."""
     left, right = st.columns(2)
-    kind = left.radio(
-        _("Cap on epsilon over all runs"),
-        list(KINDS),
-        key=f"{key}_kind",
-        format_func=KINDS.__getitem__,
-        horizontal=True,
-        help=_(
-            "Beyond a cap the ledger refuses any run, whoever starts it. All runs on this dataset count together, also "
-            "those you disliked. The choice is written down; the page Ledger changes it."
-        ),
+    said = _(
+        "Beyond a cap the ledger refuses any run, whoever starts it. All runs on this dataset count together, also "
+        "those you disliked. The choice is written down; the page Ledger changes it."
     )
+    label = _("Cap on epsilon over all runs")
+    kind = left.radio(label, list(KINDS), key=f"{key}_kind", format_func=KINDS.__getitem__, horizontal=True, help=said)
     if kind == "none":
         right.caption(_("Nothing will stop a run, however much has been spent. Every run still counts."))
         return None
+    said = _("3 is proposed: three runs at epsilon 1, for example.")
+    label = _("At most")
     return float(
-        right.number_input(
-            _("At most"),
-            min_value=0.1,
-            value=max(PROPOSED, spent),
-            step=0.5,
-            key=f"{key}_value",
-            help=_("3 is proposed: three runs at epsilon 1, for example."),
-        )
+        right.number_input(label, min_value=0.1, value=max(PROPOSED, spent), step=0.5, key=f"{key}_value", help=said)
     )

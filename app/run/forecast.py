@@ -89,24 +89,22 @@ def joined_shown(w: Wizard, plan: Any) -> None:
     errors = [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines]
     asked = [(a.table, a.purpose, error) for a, error in zip(lines, errors, strict=True)]
     frame.table((_("Table"), _("Asked"), _("Error")), asked)
-    st.caption(
-        _(
-            "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
-            "out. “Noise covers it”: {covered:.0f} % and more."
-        ).format(covered=100 * COVERED),
-        help=_(
-            "Computed on made-up tables of the size you gave; yours are not read. Where noise covers a relation, "
-            "little of it will show, whatever the method."
-        ),
+    said = _(
+        "Computed on made-up tables of the size you gave; yours are not read. Where noise covers a relation, "
+        "little of it will show, whatever the method."
     )
+    about = _(
+        "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
+        "out. “Noise covers it”: {covered:.0f} % and more."
+    )
+    st.caption(about.format(covered=100 * COVERED), help=said)
     if w.rows < FEW:
         root = _("persons") if linked(w) else frame.escape(facts_of(w)[0].root)
-        st.warning(
-            _(
-                "With about {rows:,} rows of {root}, expect hardly any relation between rows or tables; single "
-                "columns and numbers of children will be off as the errors above say."
-            ).format(rows=w.rows, root=root)
+        said = _(
+            "With about {rows:,} rows of {root}, expect hardly any relation between rows or tables; single "
+            "columns and numbers of children will be off as the errors above say."
         )
+        st.warning(said.format(rows=w.rows, root=root))
 
 
 STOPS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -126,23 +124,16 @@ def reach(w: Wizard) -> Callable[[], None]:
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
     result = app_api.expected(facts, epsilons=sorted({*STOPS, w.epsilon}), **asked)
     here = next(f for f in result if f.epsilon == w.epsilon)
+    said = _(
+        "Of 100 rows, how many would have to change for the synthetic table to match the real one, on average over the "
+        "tables. Small print: where 9 of 10 runs lie. It is what the comparison will show."
+    )
+    card: dict[str, Any] = {"border": True, "width": 250, "delta_color": "off", "delta_arrow": "off", "help": said}
     with st.container(horizontal=True):
         for label, reported in ((_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)):
             if reported is not None:
-                st.metric(
-                    label,
-                    words.share(reported.likely),
-                    border=True,
-                    width=250,
-                    delta=words.between(reported.low, reported.high),
-                    delta_color="off",
-                    delta_arrow="off",
-                    help=_(
-                        "Of 100 rows, how many would have to change for the synthetic table to match the real "
-                        "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the "
-                        "comparison will show."
-                    ),
-                )
+                ends = words.between(reported.low, reported.high)
+                st.metric(label, words.share(reported.likely), delta=ends, **card)
     advice = app_api.expected_advice(facts, epsilon=w.epsilon, **asked)
     st.info(frame.escape(phrase(advice)), icon=":material/lightbulb:")
     about, place = app_api.expected_from(), st.container()

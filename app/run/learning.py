@@ -7,7 +7,6 @@ import streamlit as st
 
 import synth
 from app.run import caps, runs
-from app.run.runs import follow
 from app.session import access, frame, state, tasks, workers
 from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
 from app.table import facts, keys, lists, stored
@@ -50,30 +49,20 @@ def same_choice(w: Wizard) -> bool:
     if not w.twins or w.separate == dataset(w):
         return False
     names = " and ".join(w.twins)
-    st.warning(
-        _(
-            "**These rows, or nearly all of them, were charged to {names} before.** What is learnt about the "
-            "same people adds up, so they should have one budget. Nothing is charged yet."
-        ).format(names=frame.escape(names)),
-        icon=":material/content_copy:",
+    said = _(
+        "**These rows, or nearly all of them, were charged to {names} before.** What is learnt about the "
+        "same people adds up, so they should have one budget. Nothing is charged yet."
     )
+    st.warning(said.format(names=frame.escape(names)), icon=":material/content_copy:")
     with st.container(horizontal=True):
         for i, name in enumerate(w.twins):
-            if st.button(
-                _("Charge {name} instead").format(name=name),
-                key=f"same_{i}",
-                type="primary",
-                icon=":material/merge:",
-                help=_("Both tables then share one budget and one cap."),
-            ):
+            said = _("Both tables then share one budget and one cap.")
+            label = _("Charge {name} instead")
+            if st.button(label.format(name=name), key=f"same_{i}", type="primary", icon=":material/merge:", help=said):
                 w.plain["dataset"], w.twins = name, []
                 st.rerun()
-        if st.button(
-            _("No person is in both"),
-            key="separate",
-            icon=":material/call_split:",
-            help=_("State this only if you know it. It is recorded with the charge."),
-        ):
+        said = _("State this only if you know it. It is recorded with the charge.")
+        if st.button(_("No person is in both"), key="separate", icon=":material/call_split:", help=said):
             w.separate, w.twins = dataset(w), []
             st.rerun()
     return True
@@ -99,15 +88,8 @@ def size(w: Wizard) -> None:
     )
     w.rows = int(typed or 0)
     if not w.rows:
-        st.button(
-            _("The number is public: take it from the table"),
-            key="rows_of_file",
-            type="tertiary",
-            help=_(PUBLIC),
-            icon=":material/table_rows:",
-            on_click=_count,
-            args=(w,),
-        )
+        label, icon = _("The number is public: take it from the table"), ":material/table_rows:"
+        st.button(label, "rows_of_file", _(PUBLIC), on_click=_count, args=(w,), type="tertiary", icon=icon)
 
 
 def _count(w: Wizard) -> None:
@@ -128,7 +110,8 @@ def section() -> None:
     """Which facts to learn, what it costs, and one button that spends."""
     w = wizard()
     if w.learning is not None:
-        follow(str(w.learning), _taken, about=_("Learns facts of the description, for the epsilon that was chosen."))
+        said = _("Learns facts of the description, for the epsilon that was chosen.")
+        runs.follow(str(w.learning), _taken, about=said)
         return
     if same_choice(w):
         return
@@ -145,20 +128,18 @@ def section() -> None:
 
 
 def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> None:
-    st.caption(
-        _(
-            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
-            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
-            "result made with this description states the charge."
-        )
+    about = _(
+        "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
+        "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
+        "result made with this description states the charge."
     )
+    st.caption(about)
     if several(w):
-        st.caption(
-            _(
-                "One row of each unit is looked at in each table, drawn at random, so that a unit with many rows is "
-                "protected like any other. A value that few units have is not learnt, however often they have it."
-            )
+        about = _(
+            "One row of each unit is looked at in each table, drawn at random, so that a unit with many rows is "
+            "protected like any other. A value that few units have is not learnt, however often they have it."
         )
+        st.caption(about)
     columns = st.multiselect(
         _("Columns"),
         names,

@@ -219,13 +219,12 @@ def section() -> None:
             boxes.append(st.container())
     if reason := barred(w):
         st.warning(frame.escape(reason), icon=":material/block:")
-    st.caption(
-        _(
-            "The guarantee holds given these tables: whoever vouches says that they were not made from the private "
-            "rows. Each stands on the card, with its hash. Where private rows are few, the release holds up to 4,096 "
-            "rows of a public file."
-        )
+    said = _(
+        "The guarantee holds given these tables: whoever vouches says that they were not made from the private "
+        "rows. Each stands on the card, with its hash. Where private rows are few, the release holds up to 4,096 "
+        "rows of a public file."
     )
+    st.caption(said)
     with frame.told():
         if (wanted := looked(w)) is None:
             st.caption(_("What they cover is shown once the description is complete."))
@@ -291,32 +290,23 @@ def _chosen(w: Wizard, kind: str, runs: list[Any], places: list[Any]) -> Any:
         every = range(len(runs))
         return runs[st.selectbox(_("Which release"), every, key="prior_run", format_func=named.__getitem__, help=about)]
     if kind == "file":
-        return st.file_uploader(
-            _("Public table (CSV, Excel, Parquet, SPSS, Stata or SAS), or a release (.zip)"),
-            type=[*stored.KINDS, "zip"],
-            key=f"prior_file_{w.uploads}",
-            help=_("Its columns are read as this description says; others are left out. Rows may be few."),
-        )
+        said = _("Its columns are read as this description says; others are left out. Rows may be few.")
+        label = _("Public table (CSV, Excel, Parquet, SPSS, Stata or SAS), or a release (.zip)")
+        return st.file_uploader(label, type=[*stored.KINDS, "zip"], key=f"prior_file_{w.uploads}", help=said)
+    said = _("The full path of a public table, or of a release's folder, on this computer.")
     return frame.offered_or_typed(
-        places,
-        _("File"),
-        _("Path"),
-        "prior_place",
-        show=lambda p: str(p.name),
-        example="/data/older.csv",
-        about=_("The full path of a public table, or of a release's folder, on this computer."),
+        places, _("File"), _("Path"), "prior_place", show=lambda p: str(p.name), example="/data/older.csv", about=said
     )
 
 
 def _form(w: Wizard) -> None:
     """Which, why it is public, and who vouches for that."""
     if not w.priors:
-        st.caption(
-            _(
-                "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
-                "release tells much of what noise hides, and costs no budget."
-            )
+        said = _(
+            "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
+            "release tells much of what noise hides, and costs no budget."
         )
+        st.caption(said)
     runs, places = own_releases(w), stored.mounted()
     kind = st.radio(
         _("What is it?"),
@@ -339,12 +329,9 @@ def _form(w: Wizard) -> None:
             placeholder=_("published by the office in 2024, with a link"),
             help=_("It goes onto the card, for everybody to read."),
         ).strip()
-        who = right.text_input(
-            _("Who vouches for it?"),
-            value=access.me().name,
-            key=f"prior_who_{w.edition}",
-            help=_("A person or an office. Whoever vouches says that it was not made from the private rows."),
-        ).strip()
+        said = _("A person or an office. Whoever vouches says that it was not made from the private rows.")
+        label = _("Who vouches for it?")
+        who = right.text_input(label, value=access.me().name, key=f"prior_who_{w.edition}", help=said).strip()
     if st.button(
         _("Use it as prior knowledge"),
         key="add_prior",
@@ -380,12 +367,8 @@ def worth() -> None:
     if not w.rows:
         st.caption(_("State roughly how many rows there are to see what it is worth."))
         return
-    if st.button(
-        _("Preview on public rows"),
-        key="to_preview",
-        icon=":material/preview:",
-        help=_("The whole way, to the finished pages, on the public table in place of yours. Nothing is spent."),
-    ):
+    said = _("The whole way, to the finished pages, on the public table in place of yours. Nothing is spent.")
+    if st.button(_("Preview on public rows"), key="to_preview", icon=":material/preview:", help=said):
         st.switch_page(view("preview"))
 
 
@@ -412,12 +395,11 @@ def _shown(w: Wizard, result: Any) -> None:
     labels, axis = [_("without it"), _("with it"), _("public table alone")], _("rows in the wrong place")
     chart = charts.bars(labels, {"": list(errors.values())}, axis=axis, colours=[charts.GREEN])
     st.altair_chart(chart.properties(description=said.replace("**", "")), key="prior_worth")
-    st.caption(
-        _(
-            "Rehearsed on rows drawn from it, with and without it; your table is not read. If yours is not like it, "
-            "noisy answers show that, and it counts for less, down to nothing."
-        )
+    said = _(
+        "Rehearsed on rows drawn from it, with and without it; your table is not read. If yours is not like it, "
+        "noisy answers show that, and it counts for less, down to nothing."
     )
+    st.caption(said)
 
 
 def between(result: Any, name: str, epsilon: float) -> float:

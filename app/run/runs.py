@@ -62,22 +62,16 @@ def start(w: Wizard) -> jobs.Job:
 
 
 def _request(w: Wizard) -> app_api.RunRequest:
-    return app_api.RunRequest(
-        table=None if several(w) and w.source else w.table,
-        source=w.source,
-        label=w.label,
-        dataset=dataset(w),
-        epsilon=w.epsilon,
-        delta=w.delta,
-        relation=w.relation,
-        owner=access.me().name,
-        separate=_apart(w),
-        method=method(w),
-        options={} if together(w) else w.options,
-        device=w.device,
-        dialect="same" if several(w) else options.written_as(w),
-        **prior.asked(w),
-    )
+    written_as = "same" if several(w) else options.written_as(w)
+    asked = _whose(w) | {"method": method(w), "options": {} if together(w) else w.options} | prior.asked(w)
+    return app_api.RunRequest(epsilon=w.epsilon, delta=w.delta, device=w.device, dialect=written_as, **asked)
+
+
+def _whose(w: Wizard) -> Plain:
+    """What every charged request says of the table, of whose budget it is, and who asks."""
+    about = {"source": w.source, "label": w.label, "dataset": dataset(w), "relation": w.relation}
+    table = None if several(w) and w.source else str(w.table)
+    return {**about, "table": table, "owner": access.me().name, "separate": _apart(w)}
 
 
 @_in_turn()
@@ -113,18 +107,10 @@ def refit(
     """Puts another fit to a finished run's release in line: free, no row is read."""
     access.allow("refit", job.request().get("owner"))
     known = job.request()
-    about = {k: known[k] for k in ABOUT if k in known}
-    written_as = "plain" if known.get("dialect") == "plain" else "same"  # as the first was
-    request = app_api.RefitRequest(
-        **about,
-        release=str(release(job)),
-        method=method,
-        options=options,
-        target=target or None,
-        num_rows=num_rows or None,
-        dialect=written_as,
-    )
-    return queued(jobs.create(request.stored()))
+    asked = {k: known[k] for k in ABOUT if k in known} | {"method": method, "options": options}
+    asked |= {"target": target or None, "num_rows": num_rows or None}
+    asked["dialect"] = "plain" if known.get("dialect") == "plain" else "same"  # as the first was
+    return queued(jobs.create(app_api.RefitRequest(release=str(release(job)), **asked).stored()))
 
 
 @_in_turn()
@@ -135,18 +121,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     if begun := _under_way(w.learning):
         return begun
     _may_spend_beside(stored.allow_table("learn", w.table, w.source), dataset(w), epsilon)
-    request = app_api.LearningRequest(
-        table=None if several(w) and w.source else str(w.table),
-        source=w.source,
-        label=w.label,
-        dataset=dataset(w),
-        epsilon=epsilon,
-        delta=delta,
-        relation=w.relation,
-        owner=access.me().name,
-        separate=_apart(w),
-        learns=tuple(columns),
-    )
+    request = app_api.LearningRequest(epsilon=epsilon, delta=delta, learns=tuple(columns), **_whose(w))
     job = jobs.create(request.stored())
     jobs.write_file(job.path / jobs.DESCRIPTION, json.dumps(_asked(effective(w), columns)))
     w.learning = queued(job).path
@@ -207,18 +182,10 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     if looks.decided(job, others) or any(jobs.those(decides)):
         raise synth.UsageError(_("noisy counts have already decided between these runs; that decision stands"))
     _may_spend_beside(who, name, epsilon)
-    result = app_api.StatisticsRequest(
-        table=str(request["table"]),
-        schema_file=str(release(job) / "schema.json"),
-        ask=tuple(asked),
-        epsilon=epsilon,
-        delta=delta,
-        relation=request["relation"],
-        dataset=name,
-        owner=access.me().name,
-        decides=tuple(c.path.name for c in candidates),
-    )
-    return queued(jobs.create(result.stored()))
+    about = {"table": str(request["table"]), "relation": request["relation"], "dataset": name, "owner": who.name}
+    about |= {"schema_file": str(release(job) / "schema.json"), "epsilon": epsilon, "delta": delta}
+    names = tuple(c.path.name for c in candidates)
+    return queued(jobs.create(app_api.StatisticsRequest(ask=tuple(asked), decides=names, **about).stored()))
 
 
 def queued(job: jobs.Job, *, held: bool = False) -> jobs.Job:
@@ -382,14 +349,12 @@ def in_progress(job: jobs.Job, status: jobs.Status) -> str:
 
 SHOWN = 10
 LABELS = Texts(
-    {
-        "held": "waits for a reviewer",
-        "queued": "waiting",
-        "running": "running",
-        "done": "done",
-        "failed": "failed",
-        "cancelled": "cancelled",
-    }
+    held="waits for a reviewer",
+    queued="waiting",
+    running="running",
+    done="done",
+    failed="failed",
+    cancelled="cancelled",
 )
 
 
@@ -410,17 +375,17 @@ def offer() -> None:
     result = paid_jobs()
     running = next((job for job, status in result if not status.final), None)
     done = next((job for job, status in result if status.state == "done"), None)
-    if running or done:
+    if running:
         with st.container(border=True):
-            if running:
-                st.markdown(_("**A run is under way:** {named}").format(named=_of_table(running)))
-                if st.button(_("Watch it"), key="watch", type="primary"):
-                    wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
-                    _open(running, "privacy")
-            elif done:
-                st.markdown(_("**Your latest result:** {named}").format(named=_of_table(done)))
-                if st.button(_("Open it"), key="open_latest"):
-                    _open(done, "result")
+            st.markdown(_("**A run is under way:** {named}").format(named=_of_table(running)))
+            if st.button(_("Watch it"), key="watch", type="primary"):
+                wizard().watched = True  # he who waits for it is shown the table, also where it is ready by then
+                _open(running, "privacy")
+    elif done:
+        with st.container(border=True):
+            st.markdown(_("**Your latest result:** {named}").format(named=_of_table(done)))
+            if st.button(_("Open it"), key="open_latest"):
+                _open(done, "result")
 
 
 def _open(job: jobs.Job, page: str) -> None:

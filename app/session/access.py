@@ -74,17 +74,9 @@ def offer(
     label: str, file: str, key: str, deed: Callable[..., bytes], *arguments: Any, help: str, kind: Any = "secondary"
 ) -> None:
     """A button that downloads what ``deed`` makes of these arguments when it is pressed."""
-    st.download_button(
-        label,
-        later(deed, *arguments),
-        file,
-        mimetypes.guess_type(file)[0] or "application/octet-stream",
-        key=key,
-        on_click="ignore",
-        type=kind,
-        icon=":material/download:",
-        help=help,
-    )
+    shown: dict[str, Any] = {"on_click": "ignore", "type": kind, "icon": ":material/download:", "help": help}
+    of_kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
+    st.download_button(label, later(deed, *arguments), file, of_kind, key, **shown)
 
 
 def zipped(files: Sequence[Path]) -> bytes:
@@ -149,21 +141,16 @@ def door() -> None:
     st.title(_("Facsimile"), anchor=False)
     address = signed_in()
     if not address:
-        st.markdown(
-            _(
-                "Synthetic tables with a differential-privacy guarantee. This installation is shared: please "
-                "sign in with your organisation's account."
-            )
+        said = _(
+            "Synthetic tables with a differential-privacy guarantee. This installation is shared: please "
+            "sign in with your organisation's account."
         )
+        st.markdown(said)
         if st.button(_("Sign in"), type="primary", key="sign_in", icon=":material/login:"):
             st.login()
         return
-    st.info(
-        _(
-            "{address} has no role here. Ask whoever runs this installation to add the address to its file of roles."
-        ).format(address=address),
-        icon=":material/lock:",
-    )
+    said = _("{address} has no role here. Ask whoever runs this installation to add the address to its file of roles.")
+    st.info(said.format(address=address), icon=":material/lock:")
     if st.button(_("Sign out"), key="sign_out"):
         st.logout()
 

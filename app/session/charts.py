@@ -112,6 +112,7 @@ def heat(
         interpolate="rgb",
         exponent=power if power != 1 else alt.Undefined,
     )
+    legend = alt.Legend(orient="top", format=format, gradientLength=160, direction="horizontal")
     down, across = names or (_("column"), _("with"))
     return (
         alt.Chart(cells(shown).assign(**{n: figures.ravel() for n, figures in beside.items()}))
@@ -119,12 +120,7 @@ def heat(
         .encode(
             x=alt.X("column:N", title=names and across, sort=columns, axis=below),
             y=alt.Y("row:N", title=names and down, sort=rows, axis=alt.Axis(labelLimit=110, labelOverlap=False)),
-            color=alt.Color(
-                "share:Q",
-                title=colour,
-                scale=scale,
-                legend=alt.Legend(orient="top", format=format, gradientLength=160, direction="horizontal"),
-            ),
+            color=alt.Color("share:Q", title=colour, scale=scale, legend=legend),
             tooltip=[
                 *_tips({"row:N": down, "column:N": across, "share:Q": colour}, format=format),
                 *_tips({f"{n}:Q": n for n in beside}),
@@ -207,19 +203,14 @@ def rest(result: Any) -> str:
 def two_way(result: Any, names: tuple[str, str], table: str) -> alt.Chart:
     """Shares of two columns together in one of the tables, on a scale that both tables share."""
     shown = result.charts()[table]
+    said = _(
+        "Shares of {names} with {names2} in the {table} table; the largest is {largest}. {distance:.1f} % of "
+        "the rows differ between the tables. {mark}."
+    )
+    told = {"names": names[0], "names2": names[1], "table": _(table), "largest": _largest(shown), "mark": mark()}
     return heat(shown, colour=_("share of rows"), names=names, power=0.5, format=".2%").properties(
         title=headed(_("{table} table").format(table=_(table))),
-        description=_(
-            "Shares of {names} with {names2} in the {table} table; the largest is {largest}. {distance:.1f} % of "
-            "the rows differ between the tables. {mark}."
-        ).format(
-            names=names[0],
-            names2=names[1],
-            table=_(table),
-            largest=_largest(shown),
-            distance=100 * result.distance,
-            mark=mark(),
-        ),
+        description=said.format(distance=100 * result.distance, **told),
     )
 
 
@@ -246,11 +237,10 @@ def association(shown: Any, name: str, *, signed: bool = False) -> alt.Chart:
     row, column, value = shown.strongest(outside=True)
     most = _("The largest difference") if signed else _("The strongest")
     told = _("difference") if signed else _("association")
+    said = _("How strongly each two columns go together, {title}. {most}: {row} with {column}, {value:+.2f}. {mark}.")
     return heat(shown, colour=told, signed=signed, format="+.2f" if signed else ".2f", high=20).properties(
         title=headed(name),
-        description=_(
-            "How strongly each two columns go together, {title}. {most}: {row} with {column}, {value:+.2f}. {mark}."
-        ).format(title=name, most=most, row=row, column=column, value=value, mark=mark()),
+        description=said.format(title=name, most=most, row=row, column=column, value=value, mark=mark()),
     )
 
 
@@ -367,7 +357,5 @@ def changes(rows: list[dict[str, Any]]) -> Any:
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(x="change:Q", y=y, color=colour, tooltip=tips)
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(strokeDash=[4, 4], color=GREY).encode(x="change:Q")
     largest = "; ".join(f"{r['column']} {r['value']} {100 * r['change']:+.1f} %" for r in rows[:3])
-    return alt.layer(zero, spans, dots).properties(
-        height=24 * len(rows) + 90,
-        description=_("Changes of shares with their intervals, the largest: {largest}.").format(largest=largest),
-    )
+    said = _("Changes of shares with their intervals, the largest: {largest}.")
+    return alt.layer(zero, spans, dots).properties(height=24 * len(rows) + 90, description=said.format(largest=largest))

@@ -90,16 +90,11 @@ def watch() -> None:
 
     def look() -> None:
         seen: dict[tuple[str, str], float] = {}
-        for _other in _ticks():
+        while True:
+            time.sleep(EVERY)
             forget(seen, time.monotonic())
 
     threading.Thread(target=look, daemon=True).start()
-
-
-def _ticks() -> Iterator[None]:
-    while True:
-        time.sleep(EVERY)
-        yield
 
 
 def _manager() -> Any:

@@ -33,52 +33,43 @@ TEN_WORDS = Texts(
     }
 )
 WHY = Texts(
-    {
-        "table": {
-            "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
-            "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that "
-            "somebody is "
-            "103. What you vouch for is published without noise.",
-            "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
-            "many rows is not.",
-            "Names and numbers of persons": "An identifier is never learnt: made-up keys stand in their place.",
-            "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
-            "exposed twice, and the ledger cannot see it.",
-        },
-        "privacy": {
-            "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Doubling "
-            "epsilon squares the odds that an attacker can gain.",
-            "What is hidden": "“One row in or out” hides even that somebody is in the table; the others hide only what "
-            "their row says.",
-            "Number of rows": "How many there are can be a secret, for instance of patients with a rare "
-            "illness. So it is "
-            "asked, not read.",
-            "The cap": "Every further run adds to what can be learnt about the same people. The cap limits that sum, "
-            "also for whoever comes after you.",
-            "Method": "The promise to the people is the same for all. Methods differ in what the result keeps: with "
-            "columns counted alone, relations are lost, and conclusions from them would be wrong.",
-            "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
-            "charged too.",
-            "Closing": "The run goes on without this window, and without this server; this page shows it again.",
-        },
-        "result": {
-            "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
-            "Choosing": "Taking the best of several results by these figures is a question to the real rows "
-            "that nobody "
-            "paid for. Release all of them, or choose by published figures.",
-            "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt "
-            "elsewhere "
-            "later; a wrong description also stays wrong for ever.",
-        },
-        "ledger": {
-            "Totals": "What was spent on the same people adds up, whoever spent it. The total is what an "
-            "attacker who has "
-            "all results may learn.",
-        },
-        "approve": {
-            "Approve": "You answer for the people in the table: look at the sum of epsilon, not at this run alone.",
-        },
-    }
+    table={
+        "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
+        "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that somebody is "
+        "103. What you vouch for is published without noise.",
+        "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
+        "many rows is not.",
+        "Names and numbers of persons": "An identifier is never learnt: made-up keys stand in their place.",
+        "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
+        "exposed twice, and the ledger cannot see it.",
+    },
+    privacy={
+        "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Doubling "
+        "epsilon squares the odds that an attacker can gain.",
+        "What is hidden": "“One row in or out” hides even that somebody is in the table; the others hide only what "
+        "their row says.",
+        "Number of rows": "How many there are can be a secret, for instance of patients with a rare illness. So it is "
+        "asked, not read.",
+        "The cap": "Every further run adds to what can be learnt about the same people. The cap limits that sum, "
+        "also for whoever comes after you.",
+        "Method": "The promise to the people is the same for all. Methods differ in what the result keeps: with "
+        "columns counted alone, relations are lost, and conclusions from them would be wrong.",
+        "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
+        "charged too.",
+        "Closing": "The run goes on without this window, and without this server; this page shows it again.",
+    },
+    result={
+        "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
+        "Choosing": "Taking the best of several results by these figures is a question to the real rows that nobody "
+        "paid for. Release all of them, or choose by published figures.",
+        "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt elsewhere "
+        "later; a wrong description also stays wrong for ever.",
+    },
+    ledger={
+        "Totals": "What was spent on the same people adds up, whoever spent it. The total is what an attacker who has "
+        "all results may learn."
+    },
+    approve={"Approve": "You answer for the people in the table: look at the sum of epsilon, not at this run alone."},
 )
 
 
@@ -86,9 +77,8 @@ def help_here(name: str) -> None:
     """Why the decisions of this page matter, and the ten words; on every page, in the same place."""
     with st.container(horizontal=True, gap="small"):
         if name in WHY:
-            with st.popover(
-                _("Why?"), icon=":material/help:", type="tertiary", help=_("What it means for the people.")
-            ):
+            said = _("What it means for the people.")
+            with st.popover(_("Why?"), icon=":material/help:", type="tertiary", help=said):
                 st.markdown(_paragraphs(WHY[name]))
         with st.popover(_("Ten words"), icon=":material/menu_book:", type="tertiary", help=_("What the words mean.")):
             st.markdown(_paragraphs(TEN_WORDS))
@@ -106,14 +96,12 @@ DATA = next(
 )
 SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
 HINTS = Texts(
-    {
-        "table": "What anyone may know without looking at the rows. The sample comes with its description, so you "
-        "need not do anything. Press **Next: Privacy and accuracy**.",
-        "privacy": "Move the slider and read the odds. One click spends and makes the table; it takes some seconds, "
-        "and you may close the window meanwhile.",
-        "result": "**Download** is what may be shared. **Show the comparison** puts the synthetic table beside the "
-        "real one, for your eyes alone. The page Ledger holds a line for what was charged.",
-    }
+    table="What anyone may know without looking at the rows. The sample comes with its description, so you "
+    "need not do anything. Press **Next: Privacy and accuracy**.",
+    privacy="Move the slider and read the odds. One click spends and makes the table; it takes some seconds, "
+    "and you may close the window meanwhile.",
+    result="**Download** is what may be shared. **Show the comparison** puts the synthetic table beside the "
+    "real one, for your eyes alone. The page Ledger holds a line for what was charged.",
 )
 
 
@@ -124,11 +112,8 @@ def hint(name: str) -> None:
         return
     with st.container(border=True):
         left, right = st.columns([5, 1], vertical_alignment="center")
-        left.markdown(
-            _(":material/explore: **Tour, {index} of {number}.** {hints}").format(
-                index=STEPS.index(name) + 1, number=len(HINTS), hints=HINTS[name]
-            )
-        )
+        said = _(":material/explore: **Tour, {index} of {number}.** {hints}")
+        left.markdown(said.format(index=STEPS.index(name) + 1, number=len(HINTS), hints=HINTS[name]))
         if right.button(_("End the tour"), key="end_tour", type="tertiary", help=_("The hints go; the table stays.")):
             w.touring = False
             st.rerun()
@@ -150,12 +135,9 @@ def language_choice() -> None:
     if len(there) > 1:
         now = language_here()
         codes = sorted(there, key=lambda code: code != now)
+        said = _("The language of these pages.")
         picked = st.selectbox(
-            "Language · Sprache",
-            codes,
-            format_func=there.__getitem__,
-            key="language_menu",
-            help=_("The language of these pages."),
+            "Language · Sprache", codes, format_func=there.__getitem__, key="language_menu", help=said
         )
         if picked != now:
             st.session_state[LANGUAGE] = picked
@@ -208,18 +190,10 @@ def onward(name: str, *, blocked: str = "", beside: Callable[[], None] | None = 
                 st.switch_page(view(STEPS[place - 1]))
             if beside is not None:
                 beside()
-            if (
-                following
-                and not blocked
-                and ready(wizard())[following]
-                and st.button(
-                    _("Next: {titles}").format(titles=TITLES[following]),
-                    type="primary",
-                    key="onward",
-                    icon=":material/arrow_forward:",
-                )
-            ):
-                st.switch_page(view(following))
+            if following and not blocked and ready(wizard())[following]:
+                label, icon = _("Next: {titles}").format(titles=TITLES[following]), ":material/arrow_forward:"
+                if st.button(label, key="onward", type="primary", icon=icon):
+                    st.switch_page(view(following))
 
 
 Panel = tuple[str, Callable[[], None]]

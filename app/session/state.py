@@ -45,26 +45,20 @@ def _alone(text: str) -> dict[str, str]:
 STEPS = ("table", "privacy", "result")
 RESUMED = ("table", "privacy")  # pages at which one may go on at a later visit
 EARLIER = {
-    "data": "table",
-    "describe": "table",
-    "budget": "privacy",
-    "method": "privacy",
-    "run": "privacy",
-    "review": "result",
-    "release": "result",
+    **dict.fromkeys(("data", "describe"), "table"),
+    **dict.fromkeys(("budget", "method", "run"), "privacy"),
+    **dict.fromkeys(("review", "release"), "result"),
 }  # pages that were; links to them lead to those that are
 TITLES = Texts(
-    {
-        "table": "The table",
-        "privacy": "Privacy and accuracy",
-        "result": "The result",
-        "ledger": "Ledger",
-        "approve": "Approve",
-        "releases": "Releases",
-        "preview": "Preview",
-        "series": "Series",
-        "questions": "Questions",
-    }
+    table="The table",
+    privacy="Privacy and accuracy",
+    result="The result",
+    ledger="Ledger",
+    approve="Approve",
+    releases="Releases",
+    preview="Preview",
+    series="Series",
+    questions="Questions",
 )
 
 

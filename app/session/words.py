@@ -9,52 +9,27 @@ from synth import app_api
 from synth.languages import Texts, _, ngettext, numerals, phrase
 
 KINDS = Texts(
-    {
-        "categorical": "category",
-        "ordinal": "ordered category",
-        "boolean": "two values",
-        "integer": "whole number",
-        "float": "decimal number",
-        "datetime": "date or time",
-        "identifier": "identifier (not learnt)",
-        "omitted": "left out (never read)",
-    }
+    categorical="category",
+    ordinal="ordered category",
+    boolean="two values",
+    integer="whole number",
+    float="decimal number",
+    datetime="date or time",
+    identifier="identifier (not learnt)",
+    omitted="left out (never read)",
 )
-SOURCES = Texts(
-    {
-        "declared": "I vouch for it",
-        "public": "published",
-        "private": "learnt with budget",
-        "unconfirmed": "nobody yet",
-    }
-)
-VOUCHED = Texts(
-    {
-        "public": "published",
-        "declared": "vouched for here",
-        "private": "learnt with budget",
-    }
-)
+SOURCES = Texts(declared="I vouch for it", public="published", private="learnt with budget", unconfirmed="nobody yet")
+VOUCHED = Texts(public="published", declared="vouched for here", private="learnt with budget")
 RELATIONS = Texts(
-    {
-        "add_remove": "One row is in the table or not (recommended)",
-        "replace_one": "One row is replaced by any other",
-        "zero_out": "One row is blanked out",
-    }
+    add_remove="One row is in the table or not (recommended)",
+    replace_one="One row is replaced by any other",
+    zero_out="One row is blanked out",
 )
-RELATIONS_SHORT = Texts(
-    {
-        "add_remove": "one row in or out",
-        "replace_one": "one row replaced",
-        "zero_out": "one row blanked out",
-    }
-)
+RELATIONS_SHORT = Texts(add_remove="one row in or out", replace_one="one row replaced", zero_out="one row blanked out")
 RELATION_NOTES = Texts(
-    {
-        "add_remove": "Epsilon limits how sure anybody can be that a row was in the table, and of how many there are.",
-        "replace_one": "Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
-        "zero_out": "Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
-    }
+    add_remove="Epsilon limits how sure anybody can be that a row was in the table, and of how many there are.",
+    replace_one="Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
+    zero_out="Epsilon limits how sure anybody can be of what a row says; how many there are is public.",
 )
 RELATION_HELP = (
     "What is hidden: the promise compares two tables that differ in one row, and this says how they differ. "
@@ -72,46 +47,38 @@ RECOMMENDED = "mixture"
 REASON = "It keeps relations between columns, on tables of any width, mostly within seconds."
 JOINED_REASON = "It keeps relations between columns, between rows that belong together, and between tables."
 METHODS = Texts(
-    {
-        "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
-        "independent": "counts each column alone; relations between columns are lost",
-        "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
-        "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
-        "dp_kernel": "asks once for a long list of averages that describe columns and pairs, and trains on it",
-        "dp_merf": "asks once for averages of random waves over the rows, and trains on them",
-        "dp_hp": "asks once for averages of powers of the columns, and trains on them",
-        "pearl": "asks once for averages of random waves, and trains where the result still misses",
-        "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
-        "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
-        "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
-        "dp_autogan": "trains a network that packs and unpacks rows, then one that invents packed rows, with noise in "
-        "every step; wants many rows",
-        "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
-        "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants "
-        "many rows",
-        "dp_diffusion": "trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
-        "dp_sinkhorn": "moves invented rows to where the real ones lie, with noise in every step; wants many rows",
-        "private_set": "makes a small set of rows that teaches a classifier of the target what the table would",
-        "gs_wgan": "trains a neural network on which way teachers with parts of the rows would move its rows, "
-        "under noise",
-        "datalens": "trains a neural network on noisy signs of where teachers with parts of the rows would move "
-        "its rows",
-        "g_pate": "trains a neural network on noisy ballots of where teachers with parts of the rows would move "
-        "its rows",
-        "private_evolution": "lets invented rows evolve by noisy votes of the real rows that are most like them",
-        "aim": "counts groups of columns one after another, where the result is worst so far",
-        "mst": "counts the pairs of columns that depend most on each other",
-        "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
-        "online_weights": "answers one question after another and counts only where it is far off; for teaching, on "
-        "a few columns",
-        "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
-    }
+    mixture="counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
+    independent="counts each column alone; relations between columns are lost",
+    slicing="asks for random blends of all columns, and fits a blend of simple tables to them",
+    slice_wasserstein="asks for random blends of all columns, and trains a neural network on them",
+    dp_kernel="asks once for a long list of averages that describe columns and pairs, and trains on it",
+    dp_merf="asks once for averages of random waves over the rows, and trains on them",
+    dp_hp="asks once for averages of powers of the columns, and trains on them",
+    pearl="asks once for averages of random waves, and trains where the result still misses",
+    dp_ntk="asks once how a random neural network reacts to the rows, and trains on that",
+    dp_ctgan="trains two competing neural networks, with noise in every step; wants many rows",
+    pate_gan="trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
+    dp_autogan="trains a network that packs and unpacks rows, then one that invents packed rows, with noise in "
+    "every step; wants many rows",
+    dp_vae="trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
+    dp_flow="trains a neural network that bends plain noise into rows, with noise in every step; wants many rows",
+    dp_diffusion="trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
+    dp_sinkhorn="moves invented rows to where the real ones lie, with noise in every step; wants many rows",
+    private_set="makes a small set of rows that teaches a classifier of the target what the table would",
+    gs_wgan="trains a neural network on which way teachers with parts of the rows would move its rows, under noise",
+    datalens="trains a neural network on noisy signs of where teachers with parts of the rows would move its rows",
+    g_pate="trains a neural network on noisy ballots of where teachers with parts of the rows would move its rows",
+    private_evolution="lets invented rows evolve by noisy votes of the real rows that are most like them",
+    aim="counts groups of columns one after another, where the result is worst so far",
+    mst="counts the pairs of columns that depend most on each other",
+    mwem="adjusts one table of all combinations step by step; for teaching, on a few columns",
+    online_weights="answers one question after another and counts only where it is far off; for teaching, on "
+    "a few columns",
+    small_db="picks the best of all tiny tables; for teaching, on a few columns",
 )
 JOINED_METHODS = Texts(
-    {
-        "mixture": "relations within and between rows as well",
-        "independent": "each column and numbers of rows alone, the baseline",
-    }
+    mixture="relations within and between rows as well",
+    independent="each column and numbers of rows alone, the baseline",
 )  # of rows that belong together, in several tables or of persons in one
 METHOD_HELP = (
     "How the synthetic table is made. The privacy promise is the same for all: methods differ in what they ask the "
@@ -167,32 +134,24 @@ def asks(purposes: Sequence[str]) -> list[str]:
     return [_("{s}, once more").format(s=s) if s in said[:i] else s for i, s in enumerate(said)]
 
 
+CAUTION = Texts(
+    none="A common choice for sensitive tables.",
+    note="Above 1 the promise is weaker. Many published tables use such values; record why you need it.",
+    careful="Careful: at this value an attacker who knows almost everything else can become nearly sure about one "
+    "person. Use it only where the table is not very sensitive.",
+    strong="Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release such a "
+    "table as protected.",
+)
+
+
 def caution(epsilon: float) -> tuple[str, str]:
     """How to speak of an epsilon: a level (none, note, careful, strong) and a sentence.
 
     >>> caution(0.5)[0], caution(2)[0], caution(6)[0], caution(12)[0]
     ('none', 'note', 'careful', 'strong')
     """
-    if epsilon <= 1:
-        return "none", _("A common choice for sensitive tables.")
-    if epsilon <= 4:
-        return (
-            "note",
-            _("Above 1 the promise is weaker. Many published tables use such values; record why you need it."),
-        )
-    if epsilon <= 10:
-        return "careful", (
-            _(
-                "Careful: at this value an attacker who knows almost everything else can become nearly sure "
-                "about one person. Use it only where the table is not very sensitive."
-            )
-        )
-    return "strong", (
-        _(
-            "Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release "
-            "such a table as protected."
-        )
-    )
+    level = "none" if epsilon <= 1 else "note" if epsilon <= 4 else "careful" if epsilon <= 10 else "strong"
+    return level, CAUTION[level]
 
 
 def method(about: Mapping[str, Any], *, tree: bool = False) -> str:
@@ -301,53 +260,50 @@ def about_seconds(seconds: float) -> str:
 
 
 CHOSEN = Texts(
-    {
-        "before": "before anybody compared results with the real rows",
-        "releases": "by released figures only (forecast, card, publishable report)",
-        "scores": "by its comparison with the real rows",
-    }
+    before="before anybody compared results with the real rows",
+    releases="by released figures only (forecast, card, publishable report)",
+    scores="by its comparison with the real rows",
 )
 
 
 LABELS = Texts(
-    {  # of options: the words on the field or button that sets it
-        "approved_by": "Approved by",
-        "assume_public": "I have checked all this, and vouch for it",
-        "candidates": "Compare with",
-        "categorical": "Columns of codes",
-        "dataset": "Name of the dataset",
-        "delta": "Allowance (delta)",
-        "dialect": "How the CSV is written",
-        "epsilon": "Privacy loss (epsilon)",
-        "error": "Rows in the wrong place at most (percent)",
-        "formats": "Formats of columns, one a line",
-        "group": "Group it by its first characters",
-        "how": "This run was chosen",
-        "identifier": "Identifiers",
-        "keys": "Keys of several columns, one a line",
-        "max_epsilon": "Cap on epsilon over all runs",
-        "mark": "With a column that says so in every row",
-        "max_rows": "Rows kept of one person",
-        "method": "Method",
-        "missing": "Missing codes",
-        "num_rows": "Synthetic rows",
-        "ordinal": "Columns of ordered codes",
-        "out_table": "Name of the new table",
-        "prior": "Is there something public like it?",
-        "public": "Public tables",
-        "reasons": "Why may these",
-        "relation": "What is hidden",
-        "root": "Table of the units",
-        "rows": "About how many rows are there?",
-        "separate": "No person is in both",
-        "shadow_runs": "With membership attacks by shadow runs",
-        "source": "Database",
-        "target": "Column to predict",
-        "unit": "Can a person appear in more than one row?",
-        "uses": "One use a line, or a research plan",
-        "linked": "Keep the rows of one person together",
-        "where": "Only rows with",
-    }
+    # of options: the words on the field or button that sets it
+    approved_by="Approved by",
+    assume_public="Confirm",
+    candidates="Compare with",
+    categorical="Columns of codes",
+    dataset="Name of the dataset",
+    delta="Allowance (delta)",
+    dialect="How the CSV is written",
+    epsilon="Privacy loss (epsilon)",
+    error="Rows in the wrong place at most (percent)",
+    formats="Formats of columns, one a line",
+    group="Group it by its first characters",
+    how="This run was chosen",
+    identifier="Identifiers",
+    keys="Keys of several columns, one a line",
+    max_epsilon="Cap on epsilon over all runs",
+    mark="With a column that says so in every row",
+    max_rows="Rows kept of one person",
+    method="Method",
+    missing="Missing codes",
+    num_rows="Synthetic rows",
+    ordinal="Columns of ordered codes",
+    out_table="Name of the new table",
+    prior="Is there something public like it?",
+    public="Public tables",
+    reasons="Why may",
+    relation="What is hidden",
+    root="Table of the units",
+    rows="About how many rows are there?",
+    separate="No person is in both",
+    shadow_runs="With membership attacks by shadow runs",
+    source="Database",
+    target="Column to predict",
+    unit="Can a person appear in more than one row?",
+    uses="One use a line, or a research plan",
+    linked="Keep the rows of one person together",
+    where="Only rows with",
 )
 PAGES = Texts(
     {  # of functions: the page, or the button, that does the same

@@ -189,11 +189,8 @@ def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None], *, abo
     """
     slot, began = place.empty(), time.monotonic()
     while not over(wanted, patience=LOOK):
-        slot.caption(
-            _(":material/hourglass_top: {about} ({monotonic:.0f} s). Go on meanwhile.").format(
-                about=about, monotonic=time.monotonic() - began
-            )
-        )
+        said = _(":material/hourglass_top: {about} ({monotonic:.0f} s). Go on meanwhile.")
+        slot.caption(said.format(about=about, monotonic=time.monotonic() - began))
     with slot.container(), frame.told():
         show()
 

@@ -75,23 +75,16 @@ def _choose(source: str, names: list[str], description: Any) -> None:
     if not names:
         st.info(_("This database has no table that its user may see."))
         return
-    table = st.selectbox(
-        _("Table"),
-        names,
-        index=None,
-        key="source_table",
-        placeholder=_("Choose a table"),
-        help=_("One row for each person or event."),
-    )
+    said = _("One row for each person or event.")
+    table = st.selectbox(_("Table"), names, index=None, key="source_table", placeholder=_("Choose a table"), help=said)
     given, books = description("database")
+    said = _(
+        "Such as patients and their stays, that refer to each other by keys. Keys that the database declares "
+        "are taken from it."
+    )
+    label = _("Use all {number} tables: they belong together")
     if len(names) > 1 and st.button(
-        _("Use all {number} tables: they belong together").format(number=len(names)),
-        key="use_tables",
-        help=_(
-            "Such as patients and their stays, that refer to each other by keys. Keys that the database declares "
-            "are taken from it."
-        ),
-        icon=":material/account_tree:",
+        label.format(number=len(names)), key="use_tables", help=said, icon=":material/account_tree:"
     ):
         _use(source, None, given, books)
     if st.button(_("Use this table"), key="use_table", disabled=table is None, icon=":material/dns:") and table:

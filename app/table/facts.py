@@ -239,12 +239,11 @@ def _columns(base: pd.DataFrame) -> dict[str, Any]:
     step = _("Distance between neighbouring values: `1`, `10` or `0.1`; for dates `second`, `minute`, `hour` or `day`.")
     missing = _("Other texts that mean a missing value, with commas between: N, ?, -9.")
     who, kind = _("Somebody must answer for each column's facts being public knowledge."), list(words.KINDS)
+    label = _("Kind")
     return {
         "use": tick(_("Use"), width=62, help=_("Untick a column to leave it out of the result.")),
         "column": text(_("Column"), disabled=True, pinned=True),
-        "kind": menu(
-            _("Kind"), width=140, options=kind, format_func=words.KINDS.__getitem__, required=True, help=cells
-        ),
+        "kind": menu(label, width=140, options=kind, format_func=words.KINDS.__getitem__, required=True, help=cells),
         "min": text(_("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")),
         "max": text(_("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")),
         "step": text(_("Step"), width=72, help=step),
@@ -268,22 +267,20 @@ def codes_section() -> None:
     if not names:
         return
     with st.container(border=True):
-        st.markdown(
-            _(
-                "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
-                "are codes: each value is then a group of its own. What is chosen here is taken with what you vouch "
-                "for below."
-            )
+        said = _(
+            "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
+            "are codes: each value is then a group of its own. What is chosen here is taken with what you vouch "
+            "for below."
         )
+        st.markdown(said)
+        said = _("Take out those that count or measure: ages, years, visits. Between its bounds a code has all values.")
         w.codes = st.multiselect(
             _("Columns of codes"),
             names,
             default=_standing(w, names),
             key=f"codes_{w.edition}",
             placeholder=_("None: all are numbers"),
-            help=_(
-                "Take out those that count or measure: ages, years, visits. Between its bounds a code has all values."
-            ),
+            help=said,
         )
 
 
@@ -336,20 +333,16 @@ def person_section() -> None:
         said = said.format(stated=frame.escape(str(stated)), most=w.plain.get("max_rows"))
         st.info(said, icon=":material/group:")
     left, right = st.columns(2)
-    unit = left.selectbox(
-        _("Can a person appear in more than one row?"),
-        options,
-        index=None if asked and not repeats else options.index(stated),
-        key=f"unit_{w.edition}",
-        placeholder=_("Please answer"),
-        format_func=lambda n: (
-            _("No: each row is one person") if n == "row" else _("Yes: {n} tells persons apart").format(n=n)
-        ),
-        help=_(
-            "If a person can have several rows, name the identifier that tells persons apart: then the promise covers "
-            "all rows of a person together."
-        ),
+    said = _(
+        "If a person can have several rows, name the identifier that tells persons apart: then the promise covers "
+        "all rows of a person together."
     )
+    answers = {n: _("Yes: {n} tells persons apart").format(n=n) for n in names} | {
+        "row": _("No: each row is one person")
+    }
+    label, key = _("Can a person appear in more than one row?"), f"unit_{w.edition}"
+    at, please = None if asked and not repeats else options.index(stated), _("Please answer")
+    unit = left.selectbox(label, options, at, answers.__getitem__, key=key, placeholder=please, help=said)
     if unit is None:
         return
     unsaid = repeats and unit == stated
@@ -360,29 +353,21 @@ def person_section() -> None:
         w.plain["max_rows"] = None
         return
     w.plain["unit"] = unit
-    w.plain["max_rows"] = int(
-        right.number_input(
-            _("Rows kept of one person"),
-            min_value=1,
-            value=int(w.plain.get("max_rows") or 3),
-            key=f"max_rows_{w.edition}",
-            help=_("Of a person with more rows, this many are drawn at random. More rows need more noise."),
-        )
-    )
+    said = _("Of a person with more rows, this many are drawn at random. More rows need more noise.")
+    label, usual = _("Rows kept of one person"), int(w.plain.get("max_rows") or 3)
+    w.plain["max_rows"] = int(right.number_input(label, 1, None, usual, key=f"max_rows_{w.edition}", help=said))
     if w.plain["max_rows"] > 1:
         _belonging(w)
 
 
 def _belonging(w: Wizard) -> None:
     """Whether the rows of one person stay together, which columns are the person's own, and the order of rows."""
-    wanted = st.toggle(
-        _("Keep the rows of one person together"),
-        key=frame.held(f"linked_{w.edition}", linked(w), [True, False]),
-        help=_(
-            "A made-up person then has several rows that fit each other: the same sex on every visit, visits in order; "
-            "for the same promise, by the method mixture, without prior knowledge."
-        ),
+    said = _(
+        "A made-up person then has several rows that fit each other: the same sex on every visit, visits in order; "
+        "for the same promise, by the method mixture, without prior knowledge."
     )
+    label = _("Keep the rows of one person together")
+    wanted = st.toggle(label, key=frame.held(f"linked_{w.edition}", linked(w), [True, False]), help=said)
     w.plain["linked"] = bool(wanted)
     if not wanted:
         w.plain["order"] = None
@@ -392,14 +377,13 @@ def _belonging(w: Wizard) -> None:
     described = {n: c for n, c in w.plain["columns"].items() if n not in w.left_out and n != person}
     may = readable(described)
     left, right = st.columns(2)
+    said = _("Such as sex or year of birth, as you know: it is not read. Where rows differ all the same, one is drawn.")
     own = left.multiselect(
         _("The same in all rows of one person"),
         may,
         key=frame.held(f"own_{w.edition}", [n for n in may if described[n].get("of") == "unit"], may),
         placeholder=_("Choose columns"),
-        help=_(
-            "Such as sex or year of birth, as you know: it is not read. Where rows differ all the same, one is drawn."
-        ),
+        help=said,
     )
     w.plain["columns"] = {n: of_unit(c, own=n in own) for n, c in w.plain["columns"].items()}
     orders = [None, *(n for n, c in described.items() if n not in own and c["type"] in ORDERED)]

@@ -104,13 +104,11 @@ def _parents(w: Wizard) -> None:
         if len(item) < 2:
             continue
         with st.container(border=True):
-            st.warning(
-                _(
-                    "**{child} refers to several tables.** A row belongs to one. The other references stay as "
-                    "identifiers, or name their table as public below."
-                ).format(child=frame.escape(child)),
-                icon=":material/account_tree:",
+            said = _(
+                "**{child} refers to several tables.** A row belongs to one. The other references stay as "
+                "identifiers, or name their table as public below."
             )
+            st.warning(said.format(child=frame.escape(child)), icon=":material/account_tree:")
             named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in item}
             retained = st.radio(
                 _("Rows of {child} belong to").format(child=frame.escape(child)),
@@ -129,12 +127,11 @@ def _parents(w: Wizard) -> None:
 def _keys(w: Wizard) -> None:
     label = _("Keys ({number}): how many rows are kept, and their order").format(number=len(w.plain.get("keys", ())))
     with st.expander(label, expanded=waiting(w)):
-        st.caption(
-            _(
-                "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
-                "bound: state what is generally possible. A draft's bounds were read off the rows."
-            )
+        said = _(
+            "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
+            "bound: state what is generally possible. A draft's bounds were read off the rows."
         )
+        st.caption(said)
         for i, key in enumerate(w.plain.get("keys", ())):
             _key(w, i, key)
 
@@ -184,12 +181,11 @@ def join_section() -> None:
     if len(tops) < 2:
         return
     with st.container(border=True):
-        st.markdown(
-            _(
-                "**Which rows belong to which?** Nothing holds these tables together yet: {tops}. Names alone "
-                "are looked at, never the rows."
-            ).format(tops=frame.escape(", ".join(tops)))
+        said = _(
+            "**Which rows belong to which?** Nothing holds these tables together yet: {tops}. Names alone "
+            "are looked at, never the rows."
         )
+        st.markdown(said.format(tops=frame.escape(", ".join(tops))))
         proposed = app_api.shared_keys({t: headers[t] for t in tops})
         for i, key in enumerate(proposed):
             child, parent, by = (frame.escape(t) for t in (key.child, key.parent, key.columns[0]))
@@ -208,9 +204,8 @@ def join_section() -> None:
         own = str(boxes[2].selectbox(_("by its column"), below, alike, key=f"join_own_{child}_{parent}", help=said))
         said = _("The column that tells that table's rows apart.")
         there = above.index(own) if own in above else 0
-        theirs = boxes[3].selectbox(
-            _("which is there"), above, there, key=f"join_theirs_{child}_{parent}_{own}", help=said
-        )
+        label = _("which is there")
+        theirs = boxes[3].selectbox(label, above, there, key=f"join_theirs_{child}_{parent}_{own}", help=said)
         if st.button(_("Join these tables"), key="join", icon=":material/link:"):
             _join(w, f"{child}.{own}={parent}.{theirs}")
 

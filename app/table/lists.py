@@ -11,13 +11,11 @@ from synth import app_api
 from synth.languages import Texts, _, ngettext, phrase
 
 WAYS = Texts(
-    {
-        "learn": "Learn it privately (safe)",
-        "group": "Group it by its first characters",
-        "list": "Keep some values, the rest is “other”",
-        "omit": "Leave the column out",
-        "publish": "Publish the list as it is",
-    }
+    learn="Learn it privately (safe)",
+    group="Group it by its first characters",
+    list="Keep some values, the rest is “other”",
+    omit="Leave the column out",
+    publish="Publish the list as it is",
 )
 
 
@@ -90,14 +88,9 @@ def _column(w: Wizard, name: str, why: str, keep: Keep) -> None:
     low, high = column.get("min"), column.get("max")
     what = _("{count} values").format(count=count) if count else _("{get} to {get2}").format(get=low, get2=high)
     ways = [k for k in WAYS if (length or k != "group") and (count or k != "list")]
-    way = st.selectbox(
-        f"{name}: {what}; {phrase(why)}",
-        ways,
-        index=ways.index(_first(w)),
-        key=f"way_{w.edition}_{key}",
-        format_func=WAYS.__getitem__,
-        help=_("What becomes of this column. Of its own values nothing is published but by the last."),
-    )
+    label, at = f"{name}: {what}; {phrase(why)}", ways.index(_first(w))
+    said = _("What becomes of this column. Of its own values nothing is published but by the last.")
+    way = st.selectbox(label, ways, at, WAYS.__getitem__, key=f"way_{w.edition}_{key}", help=said)
     if way == "group" and length:
         _group(w, name, length, keep)
     elif way == "list":
@@ -130,14 +123,9 @@ def _reason(label: str, key: str, example: str) -> str:
 def _group(w: Wizard, name: str, most: int, keep: Keep) -> None:
     length = most
     if most > 1:
-        length = st.number_input(
-            _("First characters to keep"),
-            1,
-            most,
-            most,
-            key=f"length_{w.edition}_{_key(w, name)}",
-            help=_("What comes after them is cut off in every cell, before anything is counted."),
-        )
+        said = _("What comes after them is cut off in every cell, before anything is counted.")
+        label = _("First characters to keep")
+        length = st.number_input(label, 1, most, most, key=f"length_{w.edition}_{_key(w, name)}", help=said)
     result = app_api.grouped(own(w)["columns"][name], length)
     said = _("{count} groups, every one that is possible: the list does not depend on the rows.")
     st.caption(said.format(count=len(result["categories"]) if result else 0))

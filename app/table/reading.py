@@ -156,9 +156,8 @@ def _hints(w: Wizard, *, unsound: bool) -> None:
         left = w.plain.get("open", ()) if unsound else ()
         for line in [*left, *(s for s in w.suggestions if not any(a in s for a in asked_above))]:
             st.markdown(f"- {frame.escape(words.plain(line))}")
-    st.caption(
-        _("It replaces the description above. Drafting reads the rows but spends nothing: a draft stays with you.")
-    )
+    about = _("It replaces the description above. Drafting reads the rows but spends nothing: a draft stays with you.")
+    st.caption(about)
     hints: Plain = _of_several(w) if many else {}
     said = _("Texts that mean a missing value anywhere in the table.")
     missing = st.text_input(_("Missing codes"), key="hint_missing", placeholder="N, ?, -9", help=said)

@@ -18,63 +18,49 @@ from synth.languages import Texts, _, ngettext
 Plain = dict[str, Any]
 MOST_VALUES = 1000  # values offered in a menu
 RULES = Texts(
-    {
-        "impossible": ("Never together", "Values that cannot occur in one row, such as age 0 to 14 with married."),
-        "order": ("Never above another", "A number or date that is at most another one, such as start and end."),
-        "missing": ("Empty when", "A cell that is always empty under a condition, such as the wage of a child."),
-        "fixed": (
-            "Only these combinations",
-            "Columns of which only some combinations exist, such as towns and their districts.",
-        ),
-        "function": (
-            "Follows from others",
-            "A column that others decide, such as an age group. Where it is given for every row, no budget is "
-            "spent on it.",
-        ),
-    }
+    impossible=("Never together", "Values that cannot occur in one row, such as age 0 to 14 with married."),
+    order=("Never above another", "A number or date that is at most another one, such as start and end."),
+    missing=("Empty when", "A cell that is always empty under a condition, such as the wage of a child."),
+    fixed=(
+        "Only these combinations",
+        "Columns of which only some combinations exist, such as towns and their districts.",
+    ),
+    function=(
+        "Follows from others",
+        "A column that others decide, such as an age group. Where it is given for every row, no budget is spent on it.",
+    ),
 )
 NUMBERS = ("integer", "float")
 RULES_ACROSS = Texts(
-    {
-        "equal": (
-            "Repeats the column above",
-            "A column that holds what a table above holds already, such as the region of an order and its account's.",
-        ),
-        "order": (
-            "Never above another",
-            "A number or date that is at most one of a table above or below, such as birth and admission.",
-        ),
-        "count": (
-            "Counts the rows below",
-            "A column that is the number of rows below, such as the number of stays.",
-        ),
-        "total": (
-            "Adds up the rows below",
-            "A column that is the sum of a column of the rows below, such as the sum of orders.",
-        ),
-        "refers": (
-            "Refers to another table's rows",
-            "A key of a second table of the same unit, such as the diagnosis that a prescription is for.",
-        ),
-    }
+    equal=(
+        "Repeats the column above",
+        "A column that holds what a table above holds already, such as the region of an order and its account's.",
+    ),
+    order=(
+        "Never above another",
+        "A number or date that is at most one of a table above or below, such as birth and admission.",
+    ),
+    count=("Counts the rows below", "A column that is the number of rows below, such as the number of stays."),
+    total=(
+        "Adds up the rows below",
+        "A column that is the sum of a column of the rows below, such as the sum of orders.",
+    ),
+    refers=(
+        "Refers to another table's rows",
+        "A key of a second table of the same unit, such as the diagnosis that a prescription is for.",
+    ),
 )
 MOST_SHOWN = 60  # areas of a tree that are listed
 LINES_SHOWN = 5  # lines of a plan that are shown as not understood
 USES = Texts(
-    {
-        "table": "are looked at together",
-        "correlation": "are looked at pair by pair",
-        "prediction": "will be predicted",
-        "columns": "matter more than others",
-    }
+    table="are looked at together",
+    correlation="are looked at pair by pair",
+    prediction="will be predicted",
+    columns="matter more than others",
 )
 FEWEST = {"table": 2, "correlation": 2}  # columns; else one
 UNLISTED = Texts(
-    {
-        "": "an error: every cell has a line",
-        "zero": "none: such rows do not exist",
-        "open": "not published: anything",
-    }
+    {"": "an error: every cell has a line", "zero": "none: such rows do not exist", "open": "not published: anything"}
 )
 
 
@@ -184,20 +170,14 @@ def _said(text: str) -> str:
 def rules(*, across: bool = False) -> None:
     """The rules there are, and a form for one more; ``across``: those between tables."""
     title, lead = _("Rules across columns (optional)"), _("What cannot occur, whoever is in the table. ")
+    key, drop, held = "rules", "drop_rule", own(wizard())
     if across:
         title = _("Rules across tables (optional)")
         lead = _("What holds between a row and the rows above or below it, whoever is in the tables. ")
-    held = wizard().plain if across else own(wizard())
-    panel(
-        title,
-        "rules_across" if across else "rules",
-        lead + _("Synthetic rows keep these rules, and they cost nothing: they are facts that you vouch for."),
-        list(held.get("constraints") or []),
-        rule_sentence,
-        _keep("constraints", whole=across),
-        lambda rules: _rule_form(rules, across=across),
-        drop="drop_across" if across else "drop_rule",
-    )
+        key, drop, held = "rules_across", "drop_across", wizard().plain
+    lead += _("Synthetic rows keep these rules, and they cost nothing: they are facts that you vouch for.")
+    items, keep = list(held.get("constraints") or []), _keep("constraints", whole=across)
+    panel(title, key, lead, items, rule_sentence, keep, lambda rules: _rule_form(rules, across=across), drop=drop)
 
 
 def _rule_form(rules: list[Plain], *, across: bool) -> None:
@@ -263,9 +243,8 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
     column = _pick(st, _("This column is empty"), names, f"{key}_what", _("A column that may be empty."))
     others = {n: c for n, c in columns.items() if n != column}
     when = ask_conditions(others, key=key, label=_("when"), help_text=_("All of these conditions together."))
-    only = st.checkbox(
-        _("and never otherwise"), key=f"{key}_only", help=_("Tick it if the cell is filled in every other row.")
-    )
+    said = _("Tick it if the cell is filled in every other row.")
+    only = st.checkbox(_("and never otherwise"), key=f"{key}_only", help=said)
     return {"kind": "missing", "column": column, "when": when, "only": only} if column and when else None
 
 
@@ -326,12 +305,8 @@ def _across(kind: str, key: str) -> Plain | None:
         "total": ("parent", "child", above, _("is the sum of")),
         "refers": ("child", "parent", _("This column"), _("holds keys of")),
     }[kind]
-    types = {
-        "order": (*NUMBERS, "datetime"),
-        "count": ("integer",),
-        "total": NUMBERS,
-        "refers": ("identifier",),
-    }.get(kind)
+    typed = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS, "refers": ("identifier",)}
+    types = typed.get(kind)
     names = [
         f"{t}.{n}"
         for t, s in plain["tables"].items()
@@ -395,19 +370,15 @@ def areas() -> None:
     def keep(left: list[Plain], notice: str) -> None:
         _keep_level(next(one["name"] for one in levels if one not in left), None, notice)
 
-    panel(
-        _("Areas within areas (optional)"),
-        "areas",
-        _(
-            "Districts lie within regions, regions within countries: a public tree, which every synthetic row keeps. "
-            "Only the lowest area of a row is read; areas above follow from it, at no further cost."
-        ),
-        levels,
-        lambda one: area_sentence(one["name"], one["within"]),
-        keep,
-        _area_form,
-        drop="drop_within",
+    def sentence(one: Plain) -> str:
+        return area_sentence(one["name"], one["within"])
+
+    lead = _(
+        "Districts lie within regions, regions within countries: a public tree, which every synthetic row keeps. "
+        "Only the lowest area of a row is read; areas above follow from it, at no further cost."
     )
+    title = _("Areas within areas (optional)")
+    panel(title, "areas", lead, levels, sentence, keep, _area_form, drop="drop_within")
 
 
 def _area_form(_levels: list[Plain]) -> None:
@@ -427,12 +398,9 @@ def _area_form(_levels: list[Plain]) -> None:
     child = _pick(left, _("The areas of"), free, f"{key}_child", _("The column of the smaller areas."))
     above = [n for n in names if n != child]
     parent = _pick(right, _("lie within those of"), above, f"{key}_parent", _("The column of the larger areas."))
-    sent = st.file_uploader(
-        _("Which lie in which (CSV, optional)"),
-        type=["csv"],
-        key=f"within_file_{w.uploads}",
-        help=_("Two columns, the smaller area first. Without it, each code begins with that of its larger area."),
-    )
+    said = _("Two columns, the smaller area first. Without it, each code begins with that of its larger area.")
+    label = _("Which lie in which (CSV, optional)")
+    sent = st.file_uploader(label, type=["csv"], key=f"within_file_{w.uploads}", help=said)
     within: Plain = {"column": parent}
 
     def check() -> None:
@@ -469,19 +437,13 @@ def area_sentence(name: str, within: Any) -> str:
 
 def uses() -> None:
     """The uses there are, and fields for more."""
-    panel(
-        _("What the tables are for (optional)") if several(wizard()) else _("What the table is for (optional)"),
-        "uses",
-        _(
-            "What will be looked at in the synthetic result gets more of the budget, and the reports answer in these "
-            "words. Nothing more is spent. What you name here is public, and goes with the result."
-        ),
-        list(wizard().plain.get("uses") or []),
-        use_sentence,
-        _keep("uses", whole=True),
-        _use_form,
-        drop="drop_use",
+    lead = _(
+        "What will be looked at in the synthetic result gets more of the budget, and the reports answer in these "
+        "words. Nothing more is spent. What you name here is public, and goes with the result."
     )
+    title = _("What the tables are for (optional)") if several(wizard()) else _("What the table is for (optional)")
+    items, keep = list(wizard().plain.get("uses") or []), _keep("uses", whole=True)
+    panel(title, "uses", lead, items, use_sentence, keep, _use_form, drop="drop_use")
 
 
 def _use_form(uses: list[Plain]) -> None:
@@ -508,9 +470,8 @@ def _use_form(uses: list[Plain]) -> None:
     said = _("What will be done with the chosen columns.")
     kind = middle.selectbox(_("These columns"), list(USES), 0, USES.__getitem__, key=f"use_kind_{number}", help=said)
     said = _("Of several tables as table.column, in the order of the tables; type to find one.")
-    names = _several_of(
-        left, _("Or choose columns"), list(app_api.columns_for_uses(known)), f"use_columns_{number}", said
-    )
+    label = _("Or choose columns")
+    names = _several_of(left, label, list(app_api.columns_for_uses(known)), f"use_columns_{number}", said)
     said = _("How much more than others it matters; behind a line it is written as (weight 2).")
     weight = right.number_input(_("Weight"), 0.1, None, 1.0, 1.0, key=f"use_weight_{number}", help=said)
     if len(names) >= FEWEST.get(kind, 1):
@@ -548,31 +509,21 @@ def totals() -> None:
     """The totals there are, and a form for one more; of a table that stands alone."""
     if several(wizard()):
         return
-    panel(
-        _("Published totals (optional)"),
-        "totals",
-        _(
-            "Counts that are printed already, such as the population by sex and age. The synthetic table agrees with "
-            "them to the unit, and has as many rows as they count. They cost no budget, and the guarantee is given "
-            "them: what they say of people is said already."
-        ),
-        list(own(wizard()).get("totals") or []),
-        totals_sentence,
-        _keep("totals"),
-        _totals_form,
-        drop="drop_totals",
+    lead = _(
+        "Counts that are printed already, such as the population by sex and age. The synthetic table agrees with them "
+        "to the unit, and has as many rows as they count. They cost no budget, and the guarantee is given them: what "
+        "they say of people is said already."
     )
+    title, items = _("Published totals (optional)"), list(own(wizard()).get("totals") or [])
+    panel(title, "totals", lead, items, totals_sentence, _keep("totals"), _totals_form, drop="drop_totals")
 
 
 def _totals_form(totals: list[Plain]) -> None:
     if totals:
         st.caption(frame.escape(free(effective_own(wizard()))))
-    sent: Any = st.file_uploader(
-        _("A table of totals (CSV)"),
-        type=["csv"],
-        key=f"totals_file_{len(totals)}_{wizard().uploads}",
-        help=_("A column for each column that it counts by, and the number of rows, called count, as the last."),
-    )
+    said = _("A column for each column that it counts by, and the number of rows, called count, as the last.")
+    label = _("A table of totals (CSV)")
+    sent: Any = st.file_uploader(label, type=["csv"], key=f"totals_file_{len(totals)}_{wizard().uploads}", help=said)
     left, right = st.columns(2)
     said = _("A yearbook and its table, or an address. It goes onto the card.")
     published = st.text_input(_("Where it is printed"), key=f"totals_published_{len(totals)}", help=said)

@@ -290,9 +290,8 @@ def offer() -> None:
     if not results:
         return
     with st.expander(_("Tables of earlier visits ({number})").format(number=len(results))):
-        st.caption(
-            _("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
-        )
+        said = _("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
+        st.caption(said)
         for i, (place, table, reported) in enumerate(results):
             st.markdown(f"{frame.escape(reported['label'])}, {size(reported['plain'])}")
             with st.container(horizontal=True):

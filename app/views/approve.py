@@ -25,25 +25,20 @@ def page() -> None:
         st.info(_("No result waits to be released. What stewards ask to release appears here."))
     for i, job in enumerate(asked):
         _release(i, job)
-    st.button(
-        _("Look again"), key="look_again", icon=":material/refresh:", help=_("Shows what was asked for meanwhile.")
-    )
+    said = _("Shows what was asked for meanwhile.")
+    st.button(_("Look again"), key="look_again", icon=":material/refresh:", help=said)
 
 
 def _spend(i: int, job: jobs.Job) -> None:
     request = job.request()
     with st.container(border=True):
         left = caps.of(request["dataset"]).left
-        st.markdown(
-            _("**{dataset}**: epsilon {epsilon:g}, delta {delta}, {method}; asked by {get}. Budget: {left}.").format(
-                dataset=frame.escape(request["dataset"]),
-                epsilon=request["epsilon"],
-                delta=words.small(request["delta"]),
-                method=frame.escape(request["method"]),
-                get=frame.escape(request.get("owner") or _("nobody")),
-                left=_("no cap") if left is None else _("{remaining_epsilon:g} left").format(remaining_epsilon=left),
-            )
-        )
+        said = _("**{dataset}**: epsilon {epsilon:g}, delta {delta}, {method}; asked by {get}. Budget: {left}.")
+        names = {n: frame.escape(request[n]) for n in ("dataset", "method")}
+        names["get"] = frame.escape(request.get("owner") or _("nobody"))
+        budget = _("no cap") if left is None else _("{remaining_epsilon:g} left").format(remaining_epsilon=left)
+        delta = words.small(request["delta"])
+        st.markdown(said.format(epsilon=request["epsilon"], delta=delta, left=budget, **names))
         st.caption(
             _("It means: {meaning}. {caution}").format(
                 meaning=frame.escape(phrase(app_api.meaning(request["epsilon"], relation=request["relation"]))),

@@ -17,34 +17,22 @@ from synth.languages import Texts, _, ngettext
 SIZE = 200  # lines on a page
 PATIENCE = 600.0  # seconds that adding up may take
 WAYS = Texts(
-    {
-        "basic": "sum (what the cap counts)",
-        "advanced": "advanced composition",
-        "zcdp": "zero-concentrated DP",
-        "rdp": "Rényi DP",
-        "exact": "exact",
-    }
+    basic="sum (what the cap counts)",
+    advanced="advanced composition",
+    zcdp="zero-concentrated DP",
+    rdp="Rényi DP",
+    exact="exact",
 )  # in the order shown
-KINDS = Texts(
-    {
-        "spend": "charged",
-        "policy": "cap set",
-        "refusal": "refused",
-        "outcome": "run ended",
-        "fingerprint": "table marked",
-    }
-)
+KINDS = Texts(spend="charged", policy="cap set", refusal="refused", outcome="run ended", fingerprint="table marked")
 
 
 def page() -> None:
     """Totals, lines, verification."""
-    frame.head(
-        "ledger",
-        _(
-            "Every charge is recorded here before any row is read, and never altered. What is learnt about the "
-            "same people adds up, so a dataset's protection depends on this list."
-        ),
+    said = _(
+        "Every charge is recorded here before any row is read, and never altered. What is learnt about the "
+        "same people adds up, so a dataset's protection depends on this list."
     )
+    frame.head("ledger", said)
     book = synth.Ledger()
     every = book.summary()
     names = caps.datasets_seen([t.dataset for t in every])
@@ -87,14 +75,9 @@ def _cap(names: list[str]) -> None:
         return
     with st.expander(_("Set or change a cap")):
         name = st.selectbox(_("Dataset"), names, key="cap_dataset", help=_("The dataset that the cap is for."))
-        cap = st.number_input(
-            _("Cap on epsilon over all runs"),
-            min_value=0.01,
-            value=3.0,
-            step=0.5,
-            key="cap_epsilon",
-            help=_("Runs beyond it are refused. Earlier runs count."),
-        )
+        said = _("Runs beyond it are refused. Earlier runs count.")
+        label = _("Cap on epsilon over all runs")
+        cap = st.number_input(label, min_value=0.01, value=3.0, step=0.5, key="cap_epsilon", help=said)
         said, approved = _("Who allowed this cap. It is written down."), ""
         if who.alone:
             approved = st.text_input(_("Approved by"), key="cap_approved", help=said)
@@ -105,17 +88,16 @@ def _cap(names: list[str]) -> None:
 
 def _composition(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
-    st.caption(
-        _(
-            "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the plain sum, "
-            "which holds even if later runs were chosen after seeing earlier results; the others, of which the least "
-            "is best, for runs that were planned beforehand."
-        ),
-        help=_(
-            "In the terms of the field: composition theorems. “Exact” follows all noise together through the "
-            "privacy profile."
-        ),
+    said = _(
+        "In the terms of the field: composition theorems. “Exact” follows all noise together through the "
+        "privacy profile."
     )
+    about = _(
+        "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the plain sum, "
+        "which holds even if later runs were chosen after seeing earlier results; the others, of which the least "
+        "is best, for runs that were planned beforehand."
+    )
+    st.caption(about, help=said)
     name = st.selectbox(_("Dataset"), names, key="composed", help=_("The dataset whose runs are added up."))
     if st.button(_("Work it out"), key="compose", icon=":material/functions:"):
         st.session_state["composition of"] = name  # also where the page is drawn again meanwhile
@@ -131,9 +113,8 @@ def _composition(names: list[str]) -> None:
         st.info(_("Nothing was spent on this dataset yet."))
         return
     said = "; ".join(_("{k}: epsilon {v:.4g}").format(k=k, v=v) for k, v in totals.items())
-    chart = charts.bars(
-        list(totals), {"": list(totals.values())}, axis=_("total epsilon"), colours=[charts.GREEN], format=".3g"
-    )
+    axis = _("total epsilon")
+    chart = charts.bars(list(totals), {"": list(totals.values())}, axis=axis, colours=[charts.GREEN], format=".3g")
     st.altair_chart(chart.properties(description=_("Total epsilon: {text}.").format(text=said)), key="composition")
     text = _(
         "All runs on {name} together: epsilon **{sum:.4g}** as the cap counts, **{least:.4g}** if all were planned "
@@ -145,12 +126,10 @@ def _composition(names: list[str]) -> None:
 
 def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader(_("Lines"), anchor=False)
+    said = _("One dataset's lines, or all.")
+    label = _("Show")
     chosen = st.selectbox(
-        _("Show"),
-        [None, *names],
-        key="lines_of",
-        help=_("One dataset's lines, or all."),
-        format_func=lambda n: _("all datasets") if n is None else n,
+        label, [None, *names], key="lines_of", help=said, format_func=lambda n: _("all datasets") if n is None else n
     )
     refusals = st.checkbox(_("Refusals only"), key="refusals", help=_("Spends that the caps did not allow."))
     kind = "refusal" if refusals else None
@@ -158,13 +137,9 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     result, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
     pages = max(1, -(-count // SIZE))
     if pages > 1 or number > 1:
-        st.number_input(
-            _("Page (of {pages}, the newest lines first)").format(pages=pages),
-            1,
-            max(pages, number),
-            key="lines_page",
-            help=_("{count:,} lines, {size} on a page.").format(count=count, size=SIZE),
-        )
+        said = _("{count:,} lines, {size} on a page.").format(count=count, size=SIZE)
+        label = _("Page (of {pages}, the newest lines first)")
+        st.number_input(label.format(pages=pages), 1, max(pages, number), key="lines_page", help=said)
     rows = [_row(entry) for entry in result]
     config = {
         _("Epsilon"): st.column_config.NumberColumn(format="%.4g"),
@@ -202,16 +177,11 @@ def _exports(book: synth.Ledger, names: list[str]) -> None:
 
 def _row(entry: Any) -> dict[str, Any]:
     charged = entry.kind == "spend"
-    return {
-        _("Line"): entry.number,
-        _("Time"): words.moment(datetime.fromisoformat(entry.time)),
-        _("Dataset"): entry.dataset,
-        _("What"): KINDS.get(entry.kind, entry.kind),
-        _("Epsilon"): entry.epsilon if charged else None,
-        _("Delta"): entry.delta if charged else None,
-        _("Details"): _details(entry),
-        _("By"): entry.actor or "",
-    }
+    time, kind = words.moment(datetime.fromisoformat(entry.time)), KINDS.get(entry.kind, entry.kind)
+    epsilon, delta = (entry.epsilon, entry.delta) if charged else (None, None)
+    row = {_("Line"): entry.number, _("Time"): time, _("Dataset"): entry.dataset, _("What"): kind}
+    row |= {_("Epsilon"): epsilon, _("Delta"): delta, _("Details"): _details(entry), _("By"): entry.actor or ""}
+    return row
 
 
 def _details(entry: Any) -> str:
@@ -240,15 +210,13 @@ def _details(entry: Any) -> str:
 
 def _verify(book: synth.Ledger) -> None:
     st.subheader(_("Is it intact?"), anchor=False)
-    st.markdown(
-        _(
-            "Each line carries a seal over all before it: checking finds lines that were altered, removed or put in "
-            "another order. Note the last seal elsewhere, and lines that were cut off at the end are found too."
-        )
+    said = _(
+        "Each line carries a seal over all before it: checking finds lines that were altered, removed or put in "
+        "another order. Note the last seal elsewhere, and lines that were cut off at the end are found too."
     )
-    head = st.text_input(
-        _("A seal you noted earlier (optional)"), key="head", help=_("64 characters, shown below as the last seal.")
-    )
+    st.markdown(said)
+    said = _("64 characters, shown below as the last seal.")
+    head = st.text_input(_("A seal you noted earlier (optional)"), key="head", help=said)
     if not st.button(_("Check the ledger"), key="verify", icon=":material/verified:"):
         return
     access.allow("verify_ledger")

@@ -18,13 +18,11 @@ MARK = "preview: public rows only"
 
 def page() -> None:
     """The button that makes it, and what it made."""
-    frame.head(
-        "preview",
-        _(
-            "What a run with your choices would give, made of the public table in place of yours: the same steps, "
-            "charts and pages. **Nothing is read of your table, and nothing is spent.**"
-        ),
+    said = _(
+        "What a run with your choices would give, made of the public table in place of yours: the same steps, "
+        "charts and pages. **Nothing is read of your table, and nothing is spent.**"
     )
+    frame.head("preview", said)
     w = wizard()
     if state.together(w) or not w.priors:
         frame.needs(_("A preview needs something public like your table: name it on the page The table."), "table")
@@ -33,15 +31,9 @@ def page() -> None:
         frame.needs(*lacks(w))
         return
     st.warning(_(BANNER), icon=":material/preview:")
-    st.caption(
-        _("{method}, epsilon {epsilon:g}, delta {delta}, {rows:,} rows drawn from: {names}").format(
-            method=frame.escape(w.method),
-            epsilon=w.epsilon,
-            delta=words.small(w.delta),
-            rows=w.rows,
-            names=frame.escape(", ".join(one["name"] for one in w.priors)),
-        )
-    )
+    said, names = _("{method}, epsilon {epsilon:g}, delta {delta}, {rows:,} rows drawn from: {names}"), prior.line(w)
+    told = {"method": frame.escape(w.method), "epsilon": w.epsilon, "delta": words.small(w.delta)}
+    st.caption(said.format(rows=w.rows, names=names, **told))
     if reason := prior.barred(w):
         st.error(frame.escape(reason), icon=":material/block:")
         return
@@ -51,9 +43,8 @@ def page() -> None:
         st.session_state["previewed"] = choices
     if st.session_state.get("previewed") == choices:
         wanted = prior.preview(w)
-        workers.then(
-            [wanted], st.container(), lambda: _shown(*wanted.result()), about=_("Making the preview on public rows")
-        )
+        said = _("Making the preview on public rows")
+        workers.then([wanted], st.container(), lambda: _shown(*wanted.result()), about=said)
     st.divider()
     back = _("Back: {titles}").format(titles=TITLES["privacy"])
     if st.button(back, key="back_budget", icon=":material/arrow_back:"):
@@ -62,11 +53,8 @@ def page() -> None:
 
 def _shown(result: Any, out: str) -> None:
     """What the comparison would show, and the pages."""
-    st.markdown(
-        _("Rows in the wrong place: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.").format(
-            columns=100 * result.one_way_mean, pairs=100 * result.pairs_mean
-        )
-    )
+    said = _("Rows in the wrong place: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.")
+    st.markdown(said.format(columns=100 * result.one_way_mean, pairs=100 * result.pairs_mean))
     st.caption(_("“Real” below are the public rows that stand in for your table."))
     with charts.marked(_(MARK)):
         parts = {

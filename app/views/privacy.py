@@ -21,10 +21,15 @@ DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
 SAFE = 0.1  # of a row: what may be published whole, on average, under a delta that is proposed
 VECTORS = {"slices", "embedding"}  # kinds of answers of methods that add up rows as vectors
 AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
+EPSILONS = ("epsilon_slider", "epsilon_number")  # keys of the two fields
 
 
 GRID = {float(f"{LOW * (HIGH / LOW) ** (i / (STOPS - 1)):.2g}") for i in range(STOPS)}  # stops of the slider
 GRID |= {0.1, 0.5, 1.0, 2.0, 3.0, 5.0}
+
+
+SHOWN = {"none": (st.info, "shield"), "note": (st.info, "info"), "careful": (st.warning, "warning")}
+SHOWN["strong"] = (st.error, "dangerous")  # how each level of caution is shown
 
 
 def page() -> None:
@@ -40,12 +45,8 @@ def page() -> None:
     )
     if job is not None and not job.status().final:
         runs.follow(str(w.job), about=_under_way, label=_("Cancel the run"))
-        if st.button(
-            _("Leave it running and prepare another run"),
-            key="another",
-            icon=":material/add:",
-            help=_("This run goes on; another one waits in line until it is done."),
-        ):
+        said = _("This run goes on; another one waits in line until it is done.")
+        if st.button(_("Leave it running and prepare another run"), key="another", icon=":material/add:", help=said):
             w.job = None
             st.rerun()
         runs.all_runs()
@@ -126,24 +127,12 @@ def _epsilon(w: Wizard) -> None:
     if "epsilon_number" not in st.session_state:
         st.session_state["epsilon_number"] = st.session_state["epsilon_slider"] = w.epsilon
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.select_slider(
-        _("Privacy loss (epsilon)"),
-        sorted({*GRID, float(st.session_state["epsilon_slider"])}),  # what was typed too, also beyond an end
-        key="epsilon_slider",
-        format_func=lambda e: numerals(f"{e:g}"),
-        on_change=_set_epsilon,
-        args=("epsilon_slider",),
-        help=_(words.EPSILON_HELP),
-    )
-    right.number_input(
-        _("Exact epsilon"),
-        step=0.1,
-        format="%.4g",
-        key="epsilon_number",
-        on_change=_set_epsilon,
-        args=("epsilon_number",),
-        help=_("The same figure, to type in. Usual values lie between 0.1 and 10."),
-    )
+    slider, number = (dict[str, Any](key=key, on_change=_set_epsilon, args=(key,)) for key in EPSILONS)
+    stops = sorted({*GRID, float(st.session_state["epsilon_slider"])})  # what was typed too, also beyond an end
+    label, said = _("Privacy loss (epsilon)"), _(words.EPSILON_HELP)
+    left.select_slider(label, stops, format_func=lambda e: numerals(f"{e:g}"), help=said, **slider)
+    label, said = _("Exact epsilon"), _("The same figure, to type in. Usual values lie between 0.1 and 10.")
+    right.number_input(label, step=0.1, format="%.4g", help=said, **number)
     with left.container(horizontal=True, horizontal_alignment="distribute"):
         st.caption(_("◀ more private"), width="content")
         st.caption(_("more accurate ▶"), width="content")
@@ -155,12 +144,9 @@ def _epsilon(w: Wizard) -> None:
     if state.several(w) and tables is not None:
         about = tables.unit_in_words
     meaning = frame.escape(phrase(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
-    said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}").format(
-        epsilon=w.epsilon, meaning=meaning, text=text
-    )
-    show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
-    icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}
-    show(said, icon=f":material/{icons[level]}:")
+    said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}")
+    show, icon = SHOWN[level]
+    show(said.format(epsilon=w.epsilon, meaning=meaning, text=text), icon=f":material/{icon}:")
 
 
 def _set_epsilon(name: str) -> None:
@@ -171,15 +157,9 @@ def _set_epsilon(name: str) -> None:
 
 def _hides(w: Wizard) -> None:
     """What of the tables epsilon limits the knowledge of."""
-    choices = list(words.RELATIONS)
-    w.relation = st.selectbox(
-        _("What is hidden"),
-        choices,
-        index=choices.index(w.relation) if w.relation in choices else 0,
-        key="relation",
-        format_func=words.RELATIONS.__getitem__,
-        help=_(words.RELATION_HELP),
-    )
+    choices, label, said = list(words.RELATIONS), _("What is hidden"), _(words.RELATION_HELP)
+    at = choices.index(w.relation) if w.relation in choices else 0
+    w.relation = st.selectbox(label, choices, at, words.RELATIONS.__getitem__, key="relation", help=said)
     said = words.RELATION_NOTES[w.relation]
     if facts.of_persons(w):
         said += _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
@@ -191,9 +171,8 @@ def _hides(w: Wizard) -> None:
 def _delta(w: Wizard) -> None:
     """The allowance, with a smaller one a click away where it is too large for that many rows."""
     st.session_state.setdefault("delta", w.delta)
-    w.delta = st.selectbox(
-        _("Allowance (delta)"), DELTAS, key="delta", format_func=words.small, help=_(words.DELTA_HELP)
-    )
+    label = _("Allowance (delta)")
+    w.delta = st.selectbox(label, DELTAS, key="delta", format_func=words.small, help=_(words.DELTA_HELP))
     if note := forecast.delta_note(w):
         st.warning(note, icon=":material/warning:")
         enough = next((d for d in DELTAS if d * w.rows <= SAFE), DELTAS[-1])
@@ -221,9 +200,8 @@ def _left(w: Wizard) -> str:
     if budget.runs:
         spent = _("epsilon {epsilon:g} spent in {runs}").format(epsilon=budget.epsilon, runs=words.runs(budget.runs))
     if not budget.decided:
-        st.markdown(
-            _("**{name}**: {spent} so far. How much may all runs spend together?").format(name=name, spent=spent)
-        )
+        said = _("**{name}**: {spent} so far. How much may all runs spend together?")
+        st.markdown(said.format(name=name, spent=spent))
         cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=budget.epsilon)
         if cap is not None and w.epsilon > cap - budget.epsilon:
             said = _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.")
@@ -253,16 +231,11 @@ def _choice(w: Wizard, *, tree: bool) -> None:
     if not tree:
         many = _("All {number} methods side by side").format(number=len(names))
         frame.fold(many, "methods", lambda: _side_by_side(w, [about[n] for n in names]))
-    chosen = st.selectbox(
-        _("Method"),
-        names,
-        index=names.index(w.method),
-        key="method",
-        help=_(words.METHOD_HELP),
-        format_func=lambda n: (
-            f"{n}{_(' (recommended)') * (n == words.RECOMMENDED)}: {words.method(about[n], tree=tree)}"
-        ),
-    )
+
+    def named(n: str) -> str:
+        return f"{n}{_(' (recommended)') * (n == words.RECOMMENDED)}: {words.method(about[n], tree=tree)}"
+
+    chosen = st.selectbox(_("Method"), names, names.index(w.method), named, key="method", help=_(words.METHOD_HELP))
     if chosen != w.method:
         w.method, w.options = chosen, {}
     result, reason = about[w.method], _(words.JOINED_REASON) if tree else _(words.REASON)
@@ -279,7 +252,11 @@ def _choice(w: Wizard, *, tree: bool) -> None:
         st.error(said, icon=":material/block:")
         return
     if result["options"]:
-        frame.fold(_("Options of the method"), "options", lambda: _options(w, result))
+
+        def draw() -> None:
+            w.options = options.ask(result, w.options, key=f"option_{w.method}")
+
+        frame.fold(_("Options of the method"), "options", draw)
     if VECTORS & set(result["reads"]):
         frame.fold(_("Rows as vectors"), "vectors", lambda: _vectors(w))
 
@@ -300,10 +277,6 @@ def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
     )
 
 
-def _options(w: Wizard, method: dict[str, Any]) -> None:
-    w.options = options.ask(method, w.options, key=f"option_{w.method}")
-
-
 def _vectors(w: Wizard) -> None:
     """What the method sees of a row, shown on one that is made up from the description."""
     asked: dict[str, Any] = {"relation": w.relation, "method": w.method, "options": w.options}
@@ -316,17 +289,13 @@ def _vectors(w: Wizard) -> None:
     except synth.SynthError as error:
         st.caption(frame.escape(frame.sentence(phrase(str(error)))))
         return
-    st.caption(
-        _(
-            "What {method} adds up, in a rehearsal on made-up rows: your table is not read. Vectors have length 1 at "
-            "most, so that one person moves a sum by no more than the sensitivity."
-        ).format(method=w.method)
+    said = _(
+        "What {method} adds up, in a rehearsal on made-up rows: your table is not read. Vectors have length 1 at "
+        "most, so that one person moves a sum by no more than the sensitivity."
     )
-    st.markdown(
-        _("**{width:,} coordinates**, length at most {norm:.3f}, sensitivity **{sensitivity:.3f}**.").format(
-            width=width, norm=norm, sensitivity=sensitivity
-        )
-    )
+    st.caption(said.format(method=w.method))
+    said = _("**{width:,} coordinates**, length at most {norm:.3f}, sensitivity **{sensitivity:.3f}**.")
+    st.markdown(said.format(width=width, norm=norm, sensitivity=sensitivity))
     heads = (_("Column"), _("Encoded as"), _("Coordinates"), _("Length, at most"), _("A made-up value"))
     cells = [(name, phrase(form), width, f"{most:.3f}", value or "–") for name, form, width, most, value in columns]
     st.dataframe(pd.DataFrame(cells, columns=list(heads)), hide_index=True, height=min(300, 38 + 35 * len(cells)))
@@ -339,16 +308,13 @@ def _keeps(w: Wizard) -> None:
     if warned:
         st.warning(frame.escape(frame.sentence(f"{warned}.")), icon=":material/link_off:")
     elif held:
-        st.caption(
-            _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.").format(
-                epsilon=held.epsilon, in_words=phrase(held.in_words)
-            ),
-            help=_(
-                "Measured with its default options, where rows and epsilon together were no more than yours. "
-                "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
-                "synthetic rows learns at least half of what it learns of real ones."
-            ),
+        said = _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.")
+        about = _(
+            "Measured with its default options, where rows and epsilon together were no more than yours. "
+            "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
+            "synthetic rows learns at least half of what it learns of real ones."
         )
+        st.caption(said.format(epsilon=held.epsilon, in_words=phrase(held.in_words)), help=about)
 
 
 def _expected(w: Wizard) -> Callable[[], None] | None:
@@ -416,13 +382,12 @@ def _spend(w: Wizard) -> None:
         said = _("**Will be charged to {name}: epsilon {w.epsilon:g}, delta {delta}**, {after}.")
         st.markdown(said.format(name=frame.escape(name), w=w, delta=words.small(w.delta), after=after))
         st.markdown(_("**What is hidden:** {hidden}{line}").format(hidden=_hidden(w), line=line))
-        st.caption(
-            _(
-                "The charge is written before the table is read and is not given back, also when the run fails "
-                "later or you dislike the result. Running again is charged again, and choosing the best of "
-                "several results adds up all of them."
-            )
+        said = _(
+            "The charge is written before the table is read and is not given back, also when the run fails "
+            "later or you dislike the result. Running again is charged again, and choosing the best of "
+            "several results adds up all of them."
         )
+        st.caption(said)
     to_choose, cap = not budget.decided and caps.may_set(name), st.session_state.get("chosen_cap")
     label = _("Spend epsilon {epsilon:g} and make the table")
     if access.rules().needs_approval(name, w.epsilon):

@@ -17,18 +17,16 @@ from synth.app_api import jobs
 from synth.languages import Texts, _, numerals, phrase
 
 STATES = Texts(
-    {
-        "waits": "waits for the steward's decision",
-        "refused": "refused",
-        "withdrawn": "withdrawn",
-        "held": "answered by the steward; waits for a reviewer's signature",
-        "queued": "waits in line",
-        "running": "is being answered",
-        "done": "answered",
-        "failed": "failed",
-        "cancelled": "refused by a reviewer",
-        "gone": "its answer was removed",
-    }
+    waits="waits for the steward's decision",
+    refused="refused",
+    withdrawn="withdrawn",
+    held="answered by the steward; waits for a reviewer's signature",
+    queued="waits in line",
+    running="is being answered",
+    done="answered",
+    failed="failed",
+    cancelled="refused by a reviewer",
+    gone="its answer was removed",
 )
 LEVELS, USUAL = ("0.05", "0.1", "0.2", "0.5", "1"), 0.2
 MOST_SHOWN = 20
@@ -41,13 +39,11 @@ LEAST = 1e-4  # below which it is the arithmetic's own
 
 def page() -> None:
     """Asking, what waits for a decision, and what was answered."""
-    frame.head(
-        "questions",
-        _(
-            "Does the real table say the same as its synthetic one? What a question costs is free to see; it is "
-            "answered under noise, and charged, where its steward agrees."
-        ),
+    said = _(
+        "Does the real table say the same as its synthetic one? What a question costs is free to see; it is "
+        "answered under noise, and charged, where its steward agrees."
     )
+    frame.head("questions", said)
     result = asking.seen()
     waiting = [a for a in result if asking.decides(a) and a.state() in ("waits", *jobs.asked.AGAIN)]
     if waiting:
@@ -101,21 +97,16 @@ def _ask() -> None:
             for one in several:
                 st.markdown(f"- {frame.escape(asking.in_words(one))}")
         request = {"questions": [*several, plain]} if several else plain
-        if st.button(
-            _("Ask another one with it"), key="add_question", help=_("Questions of one request share its epsilon.")
-        ):
+        said = _("Questions of one request share its epsilon.")
+        if st.button(_("Ask another one with it"), key="add_question", help=said):
             synth.Release(place).question(plain)  # is refused here, before another one is written
             several.append(plain)
             st.rerun()
         epsilon = _epsilon("q_epsilon", USUAL)
         if not _price(place, request, job, epsilon):
             return
-        why = st.text_area(
-            _("Why it is asked"),
-            key="q_why",
-            help=_("The steward reads it, and so does whoever signs."),
-            max_chars=2000,
-        )
+        said = _("The steward reads it, and so does whoever signs.")
+        why = st.text_area(_("Why it is asked"), key="q_why", help=said, max_chars=2000)
         if st.button(_("Ask the steward"), key="ask_question", type="primary", icon=":material/send:"):
             asking.ask(job, request, epsilon=epsilon, why=why)
             st.session_state["q_several"] = []
@@ -123,18 +114,9 @@ def _ask() -> None:
 
 
 def _epsilon(key: str, usual: float) -> float:
-    return float(
-        st.number_input(
-            _("Epsilon of the answer"),
-            min_value=0.001,
-            max_value=10.0,
-            value=usual,
-            step=0.05,
-            format="%g",
-            key=key,
-            help=_("All questions of the request share it. Smaller protects better, and widens the intervals."),
-        )
-    )
+    said = _("All questions of the request share it. Smaller protects better, and widens the intervals.")
+    label = _("Epsilon of the answer")
+    return float(st.number_input(label, 0.001, 10.0, usual, step=0.05, format="%g", key=key, help=said))
 
 
 @st.cache_data(max_entries=200, show_spinner=False)
@@ -154,12 +136,11 @@ def _price(place: Path, request: Any, job: jobs.Job, epsilon: float) -> bool:
     except synth.SynthError as error:
         st.info(frame.escape(frame.message_of(error)), icon=":material/edit:")
         return False
-    st.caption(
-        _(
-            "Expected width of the 95 % interval by epsilon, beside the width that sampling alone has. It comes from "
-            "the synthetic rows, and costs nothing."
-        )
+    said = _(
+        "Expected width of the 95 % interval by epsilon, beside the width that sampling alone has. It comes from "
+        "the synthetic rows, and costs nothing."
     )
+    st.caption(said)
     _table(price)
     return True
 
@@ -199,14 +180,10 @@ def _figure(value: Any) -> Any:
 
 def _about(a: asking.Asked) -> None:
     """Who asks what about which release, and why."""
-    st.markdown(
-        _("**{dataset}**, {run}: asked by {who}, {when}").format(
-            dataset=frame.escape(str(a.run.request()["dataset"])),
-            run=frame.escape(runs.named(a.run)),
-            who=frame.escape(a.by or _("the only user")),
-            when=words.moment(datetime.fromisoformat(a.time)),
-        )
-    )
+    named = (str(a.run.request()["dataset"]), runs.named(a.run), a.by or _("the only user"))
+    dataset, run, who = map(frame.escape, named)
+    said, when = _("**{dataset}**, {run}: asked by {who}, {when}"), words.moment(datetime.fromisoformat(a.time))
+    st.markdown(said.format(dataset=dataset, run=run, who=who, when=when))
     for one in _listed(a.questions):
         st.markdown(f"- {frame.escape(asking.in_words(one))}")
     if a.why:
@@ -232,18 +209,11 @@ def _decision(a: asking.Asked) -> None:
         st.caption(_("It means: {meaning}.").format(meaning=meaning))
         _price(runs.release(a.run), a.questions, a.run, epsilon)
         reviewed = access.rules().needs_approval(name, epsilon)
-        why = st.text_input(
-            _("Reason of a refusal"),
-            key=f"reason_{a.name}",
-            help=_("Whoever asked reads it. A refusal spends nothing."),
-        )
+        said = _("Whoever asked reads it. A refusal spends nothing.")
+        why = st.text_input(_("Reason of a refusal"), key=f"reason_{a.name}", help=said)
         with st.container(horizontal=True):
-            if st.button(
-                _("Ask a reviewer to sign") if reviewed else _("Spend and answer"),
-                key=f"answer_{a.name}",
-                type="primary",
-                icon=":material/check:",
-            ):
+            label = _("Ask a reviewer to sign") if reviewed else _("Spend and answer")
+            if st.button(label, key=f"answer_{a.name}", type="primary", icon=":material/check:"):
                 asking.answer(a, epsilon=epsilon)
                 st.rerun()
             if st.button(_("Refuse"), key=f"decline_{a.name}", icon=":material/close:"):
@@ -278,16 +248,9 @@ def _reserve() -> None:
         st.caption(_("A part of the cap that answers alone may spend, and no more than it."))
         name = st.selectbox(_("Dataset"), list(capped), key="reserve_of", help=_("Whose cap it is a part of."))
         cap = float(capped[name].max_epsilon or 0.0)
-        value = st.number_input(
-            _("Reserve, of a cap of {cap:g}").format(cap=cap),
-            min_value=0.0,
-            max_value=cap,
-            value=capped[name].reserve,
-            step=0.1,
-            format="%g",
-            key=f"reserve_{name}",
-            help=_("0: questions and runs share the cap."),
-        )
+        label, said = _("Reserve, of a cap of {cap:g}").format(cap=cap), _("0: questions and runs share the cap.")
+        held = capped[name].reserve
+        value = st.number_input(label, 0.0, cap, held, step=0.1, format="%g", key=f"reserve_{name}", help=said)
         if st.button(_("Keep this much"), key="reserve_set"):
             asking.reserve(name, float(value))
             st.rerun()
@@ -307,11 +270,8 @@ def _asked(a: asking.Asked) -> None:
             st.caption(_("Reason: {why}").format(why=frame.escape(decision["why"])))
         if state in ("failed", "cancelled"):
             st.caption(_ended(a))
-        if (
-            state == "waits"
-            and access.me().may("withdraw_question", a.by)
-            and st.button(_("Withdraw it"), key=f"withdraw_{a.name}", icon=":material/undo:")
-        ):
+        mine = state == "waits" and access.me().may("withdraw_question", a.by)
+        if mine and st.button(_("Withdraw it"), key=f"withdraw_{a.name}", icon=":material/undo:"):
             asking.withdraw(a)
             st.rerun()
         if state == "done" and (asking.decides(a) or access.me().may("read_answer", a.by)):
@@ -333,27 +293,22 @@ def _answer(a: asking.Asked) -> None:
     for one in app_api.answers_of(result):
         picture, tall = app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")
         st.iframe(str(picture), height=tall, alt=_("Synthetic and verified values"))
-        rows = [
-            {
-                _("term"): name,
-                _("synthetic"): t["synthetic"],
-                _("verified"): t["estimate"],
-                _("interval"): "-" if t["low"] is None else f"{_figure(t['low'])} – {_figure(t['high'])}",
-            }
-            for name, t in one["terms"].items()
-        ]
+        rows = []
+        for name, t in one["terms"].items():
+            ends = "-" if t["low"] is None else f"{_figure(t['low'])} – {_figure(t['high'])}"
+            figures = {_("synthetic"): t["synthetic"], _("verified"): t["estimate"], _("interval"): ends}
+            rows.append({_("term"): name, **figures})
         _frame(rows)
         for name, term in one["terms"].items():
             st.markdown(frame.escape(_beside(name, term)))
         for name, said in one.get("within", {}).items():
             st.markdown(_within(name, said))
     card = result["card"]
-    st.caption(
-        _(
-            "Dot: verified, line: its 95 % interval, box: the interval of the private table itself, bar: synthetic. "
-            "Guarantee: epsilon {epsilon:g}, delta {delta}; it may be published."
-        ).format(epsilon=card["epsilon"], delta=words.small(card["delta"]))
+    about = _(
+        "Dot: verified, line: its 95 % interval, box: the interval of the private table itself, bar: synthetic. "
+        "Guarantee: epsilon {epsilon:g}, delta {delta}; it may be published."
     )
+    st.caption(about.format(epsilon=card["epsilon"], delta=words.small(card["delta"])))
     with st.container(horizontal=True):
         said = _("Noisy figures alone: it may be shared.")
         label, file = _("Answer with its card (.json)"), app_api.ANSWER

@@ -24,15 +24,10 @@ def page() -> None:
             st.markdown(
                 frame.escape(frame.sentence(f"{phrase(about['meaning'])}; {phrase(about['relation_in_words'])}"))
             )
+            said = _("Table, description, card, report, release and model.")
+            label = _("Download the bundle (.zip)")
             access.offer(
-                _("Download the bundle (.zip)"),
-                f"release-{i + 1}.zip",
-                f"take_{i}",
-                export.packed,
-                job,
-                place,
-                "take_released",
-                help=_("Table, description, card, report, release and model."),
+                label, f"release-{i + 1}.zip", f"take_{i}", export.packed, job, place, "take_released", help=said
             )
 
 

@@ -27,13 +27,8 @@ def page() -> None:
     if job is None:
         return
     place = runs.release(job)
-    st.markdown(
-        _("**This run:** {table}, {run}, {rows}").format(
-            table=frame.escape(runs.label(job.path)),
-            run=frame.escape(runs.named(job)),
-            rows=frame.escape(runs.rows(job)),
-        )
-    )
+    table, run, rows = map(frame.escape, (runs.label(job.path), runs.named(job), runs.rows(job)))
+    st.markdown(_("**This run:** {table}, {run}, {rows}").format(table=table, run=run, rows=rows))
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     left, right = st.columns([3, 2])
@@ -78,36 +73,21 @@ def page() -> None:
 
 def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
     """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
-    reported = (
-        _("; the unit is {unit_in_words}").format(unit_in_words=phrase(card["unit_in_words"]))
-        if "unit_in_words" in card
-        else ""
+    covers = phrase(card["relation_in_words"])
+    if "unit_in_words" in card:
+        covers += _("; the unit is {unit_in_words}").format(unit_in_words=phrase(card["unit_in_words"]))
+    said = _(
+        "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody knows. It "
+        "covers {relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "
+        "rows drawn later from the model."
     )
-    st.success(
-        _(
-            "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody "
-            "knows. It covers {relation_in_words}. It holds for everything in the downloads, for any further use of "
-            "them, and for rows drawn later from the model."
-        ).format(
-            alone=_(" of the run itself") * alone,
-            epsilon=card["epsilon"],
-            delta=words.small(card["delta"]),
-            meaning=frame.escape(phrase(card["meaning"])),
-            relation_in_words=frame.escape(phrase(card["relation_in_words"]) + reported),
-        ),
-        icon=":material/verified_user:",
-    )
-    line = card["ledger_entry"]
+    told = {"alone": _(" of the run itself") * alone, "epsilon": card["epsilon"], "delta": words.small(card["delta"])}
+    told |= {"meaning": frame.escape(phrase(card["meaning"])), "relation_in_words": frame.escape(covers)}
+    st.success(said.format(**told), icon=":material/verified_user:")
+    line, dataset, when = card["ledger_entry"], frame.escape(str(card["dataset"])), runs.when(job)
     free = _(" It was refitted from a stored release: nothing more was charged.") if job.request().get("free") else ""
-    st.caption(
-        _("Charged to {dataset} in line {number} of the ledger, seal {hash}…, made {when}.{free}").format(
-            dataset=frame.escape(str(card["dataset"])),
-            number=line["number"],
-            hash=line["hash"][:12],
-            when=runs.when(job),
-            free=free,
-        )
-    )
+    said = _("Charged to {dataset} in line {number} of the ledger, seal {hash}…, made {when}.{free}")
+    st.caption(said.format(dataset=dataset, number=line["number"], hash=line["hash"][:12], when=when, free=free))
     if (most := card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
         st.caption(facts.rows_apart(most))
     if whose := facts.rows_used(card):
@@ -158,13 +138,9 @@ def _csv(place: Path) -> tuple[str, str]:
         "same": _("Like the private table: {own}").format(own=own),
         "plain": _("Plain: UTF-8 text, commas, points, dates like 2020-01-31"),
     }
-    chosen = st.radio(
-        _("How the CSV is written"),
-        list(said),
-        key="csv_dialect",
-        format_func=lambda k: said[k],
-        help=_("The rows are the same. The zip holds both."),
-    )
+    about = _("The rows are the same. The zip holds both.")
+    label = _("How the CSV is written")
+    chosen = st.radio(label, list(said), key="csv_dialect", format_func=lambda k: said[k], help=about)
     return (
         (DIALECT, _("Opens where the private table does.")) if chosen == "same" else ("synthetic.csv", _("Plain CSV."))
     )
@@ -176,15 +152,10 @@ def _downloads(job: jobs.Job, place: Path) -> None:
     card = export.own(place)
     named = f"synthetic-{card.get('dataset') or 'release'}-e{card['epsilon']:g}-{card['created'][:10]}"
     name = re.sub(r"[^\w.-]+", "-", named)
+    said = _("Table, description, card, report, release, model, and a script that makes more of them.")
+    label = _("Download {name}.zip")
     access.offer(
-        _("Download {name}.zip").format(name=name),
-        f"{name}.zip",
-        "get_zip",
-        export.packed,
-        job,
-        place,
-        help=_("Table, description, card, report, release, model, and a script that makes more of them."),
-        kind="primary",
+        label.format(name=name), f"{name}.zip", "get_zip", export.packed, job, place, help=said, kind="primary"
     )
     with st.popover(_("One file of it"), icon=":material/table:", help=_("The table alone, card, report, PDF.")):
         _parts(job, place)
@@ -211,15 +182,8 @@ def _parts(job: jobs.Job, place: Path) -> None:
         access.offer(label, file, f"get_{kind}", export.part, job, place, file, help=said)
     if not runs.is_several(job):
         _converted(job, place)
-    access.offer(
-        "PDF",
-        export.PDF,
-        "get_pdf",
-        export.pdf,
-        job,
-        place,
-        help=_("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds."),
-    )
+    about = _("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds.")
+    access.offer("PDF", export.PDF, "get_pdf", export.pdf, job, place, help=about)
 
 
 PROGRAMS = {".xlsx": "Excel", ".sav": "SPSS", ".dta": "Stata", ".xpt": "SAS"}
@@ -227,15 +191,9 @@ PROGRAMS = {".xlsx": "Excel", ".sav": "SPSS", ".dta": "Stata", ".xpt": "SAS"}
 
 def _converted(job: jobs.Job, place: Path) -> None:
     """The table as another program's file; values keep their labels where it has room for them."""
-    chosen = st.selectbox(
-        _("For another program"),
-        list(PROGRAMS),
-        key="program",
-        format_func=lambda e: f"{PROGRAMS[e]} ({e})",
-        help=_(
-            "The same rows. The file itself says that they are synthetic; values keep their labels in SPSS and Stata."
-        ),
-    )
+    said = _("The same rows. The file itself says that they are synthetic; values keep their labels in SPSS and Stata.")
+    label = _("For another program")
+    chosen = st.selectbox(label, list(PROGRAMS), key="program", format_func=lambda e: f"{PROGRAMS[e]} ({e})", help=said)
     said = _("A column `synthetic`, so that rows copied elsewhere still say what they are.")
     mark = st.checkbox(_("With a column that says so in every row"), key="mark", help=said)
     label = _("Table ({program})").format(program=PROGRAMS[chosen])

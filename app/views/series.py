@@ -18,13 +18,11 @@ DELTA = 1e-5
 
 def page() -> None:
     """The plan, the waves, the changes."""
-    frame.head(
-        "series",
-        _(
-            "A table that is released every year. Each release takes the one before as prior knowledge, so that it "
-            "gets better at the same epsilon; **whoever is in all of them has the sum**."
-        ),
+    said = _(
+        "A table that is released every year. Each release takes the one before as prior knowledge, so that it "
+        "gets better at the same epsilon; **whoever is in all of them has the sum**."
     )
+    frame.head("series", said)
     _plan()
     waves = _waves()
     if len(waves) > 1:
@@ -35,25 +33,17 @@ def _plan() -> None:
     """A budget for several years, shared out."""
     st.subheader(_("Share out a budget"), anchor=False)
     left, right = st.columns(2)
-    many = left.number_input(
-        _("Releases planned"), 2, 100, 4, key="waves", help=_("How many years, or quarters, there are to be.")
-    )
-    whole = right.number_input(
-        _("Epsilon for whoever is in all of them"),
-        min_value=0.01,
-        value=2.0,
-        step=0.5,
-        key="waves_epsilon",
-        help=_("The most that all releases together may reveal about one person."),
-    )
+    said = _("How many years, or quarters, there are to be.")
+    many = left.number_input(_("Releases planned"), 2, 100, 4, key="waves", help=said)
+    said = _("The most that all releases together may reveal about one person.")
+    label = _("Epsilon for whoever is in all of them")
+    whole = right.number_input(label, min_value=0.01, value=2.0, step=0.5, key="waves_epsilon", help=said)
     plan = app_api.series_plan(waves=int(many), epsilon=float(whole), delta=DELTA)
-    st.markdown(
-        _(
-            "**Each release: epsilon {p.each:.4g}, delta {delta}.** Whoever is in all {p.waves} has epsilon "
-            "{p.epsilon:g}, which is what the ledger adds up. Were all fixed now, exact composition would give "
-            "{p.exact:.3g}."
-        ).format(p=plan, delta=words.small(plan.each_delta))
+    said = _(
+        "**Each release: epsilon {p.each:.4g}, delta {delta}.** Whoever is in all {p.waves} has epsilon {p.epsilon:g}, "
+        "which is what the ledger adds up. Were all fixed now, exact composition would give {p.exact:.3g}."
     )
+    st.markdown(said.format(p=plan, delta=words.small(plan.each_delta)))
     w, label = wizard(), _("Use epsilon {each:.4g} for this run").format(each=plan.each)
     said = _("It becomes the epsilon on the page Privacy and accuracy.")
     if ready(w)["privacy"] and st.button(label, key="use_wave", icon=":material/check:", help=said):
@@ -87,11 +77,8 @@ def _waves() -> list[Any]:
         day = words.moment(datetime.fromisoformat(card["created"]))
         lines.append((day, numerals(f"{card['epsilon']:g}"), ", ".join(known) or "–", total))
     frame.table((_("Releases"), _("Epsilon"), _("Prior knowledge"), _("In it and in all that it rests on")), lines)
-    st.caption(
-        _("The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run.").format(
-            epsilon=caps.of(name).epsilon, name=frame.escape(name)
-        )
-    )
+    said = _("The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run.")
+    st.caption(said.format(epsilon=caps.of(name).epsilon, name=frame.escape(name)))
     if name == dataset(w) and w.place is not None and w.table is not None:
         _take_all(w, waves)
     return waves
@@ -152,13 +139,12 @@ def _changes(waves: list[Any]) -> None:
         st.markdown(said.format(sure=sure, all=len(result)))
         if result:
             st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
-            st.caption(
-                _(
-                    "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
-                    "chance. The noisy counts of both releases are compared, not their tables, into which prior "
-                    "knowledge carries the earlier one. It can be published: released answers only."
-                )
+            about = _(
+                "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
+                "chance. The noisy counts of both releases are compared, not their tables, into which prior "
+                "knowledge carries the earlier one. It can be published: released answers only."
             )
+            st.caption(about)
 
 
 page()

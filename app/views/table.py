@@ -61,12 +61,11 @@ def _chosen(w: Wizard) -> None:
         if st.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
             _let_go(w, "")
         kept = _("Stored in a private folder on this computer until you remove it.")
+        label = _("Remove the stored copy")
         if (
             w.uploaded
             and w.place is not None
-            and st.button(
-                _("Remove the stored copy"), key="discard", icon=":material/delete:", type="tertiary", help=kept
-            )
+            and st.button(label, key="discard", icon=":material/delete:", type="tertiary", help=kept)
         ):
             stored.remove(w.place)
             _let_go(w, _("The stored copy is removed."))
@@ -81,12 +80,11 @@ def _let_go(w: Wizard, notice: str) -> None:
 
 def _sample() -> None:
     st.markdown(_("**Try it on the sample table**"))
-    st.markdown(
-        _(
-            "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go "
-            "wrong. Hints lead through all steps in two minutes."
-        )
+    said = _(
+        "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go "
+        "wrong. Hints lead through all steps in two minutes."
     )
+    st.markdown(said)
     if not frame.SAMPLE.exists():
         st.info(_("The sample table is not installed here. Upload a table below."))
     elif st.button(_("Use the sample table"), key="use_sample", icon=":material/table_chart:", type="primary"):
@@ -101,22 +99,17 @@ def _upload() -> None:
     said = _("What you have in writing already: give it before the table.")
     with st.popover(_("Description or code books"), icon=":material/menu_book:", help=said):
         given, books = _description(f"up_{w.uploads}")
-    tables = st.file_uploader(
-        _("Table (CSV, Excel, Parquet, SPSS, Stata or SAS), or several that belong together"),
-        type=stored.KINDS,
-        key=f"table_{w.uploads}",
-        accept_multiple_files=True,
-        help=_(
-            "One row for each person or event, a first line of column names; of an Excel workbook the first sheet. "
-            "Several files at once, such as patients and their stays, refer to each other by keys. Larger ones: below."
-        ),
+    said = _(
+        "One row for each person or event, a first line of column names; of an Excel workbook the first sheet. "
+        "Several files at once, such as patients and their stays, refer to each other by keys. Larger ones: below."
     )
+    label = _("Table (CSV, Excel, Parquet, SPSS, Stata or SAS), or several that belong together")
+    tables = st.file_uploader(label, type=stored.KINDS, key=f"table_{w.uploads}", accept_multiple_files=True, help=said)
     st.caption(_("The file stays on the computer that runs this application, which sends nothing anywhere."))
     context = get_script_run_ctx()
     if tables and context is not None and door.under_way(context.session_id):  # once it is here the page is drawn anew
-        st.info(
-            _("Another file is still on its way: all are taken together once it is here."), icon=":material/upload:"
-        )
+        said = _("Another file is still on its way: all are taken together once it is here.")
+        st.info(said, icon=":material/upload:")
         st.button(_("Look again"), key="look_again", help=_("If it does not arrive, remove it above and look again."))
     elif tables:
         _go(lambda: intake.uploaded(tables, given, books), _("Storing the files and looking at their columns"))
@@ -124,19 +117,11 @@ def _upload() -> None:
 
 def _description(key: str) -> tuple[Any, list[Any]]:
     """What the steward already has in writing: a description and code books."""
-    given = st.file_uploader(
-        _("Description (optional, JSON)"),
-        type=["json"],
-        key=f"schema_{key}",
-        help=_("Saved earlier on the page The table, or SDV metadata. Without one, you confirm a draft next."),
-    )
-    books = st.file_uploader(
-        _("Code books (optional, CSV)"),
-        type=["csv"],
-        accept_multiple_files=True,
-        key=f"books_{key}",
-        help=_("A file for each column, named after it (sex.csv), with the header value,label. You vouch for it."),
-    )
+    said = _("Saved earlier on the page The table, or SDV metadata. Without one, you confirm a draft next.")
+    given = st.file_uploader(_("Description (optional, JSON)"), type=["json"], key=f"schema_{key}", help=said)
+    said = _("A file for each column, named after it (sex.csv), with the header value,label. You vouch for it.")
+    label = _("Code books (optional, CSV)")
+    books = st.file_uploader(label, type=["csv"], accept_multiple_files=True, key=f"books_{key}", help=said)
     return given, list(books)
 
 
@@ -234,15 +219,9 @@ def _described(w: Wizard) -> None:
         if not many:
             reading.code_book()
         reading.draft_again()
-    access.offer(
-        _("Save this description"),
-        "schema.json",
-        "save_schema",
-        _saved,
-        state.effective(w),
-        help=_("A JSON file that holds no rows. Upload it next time."),
-        kind="tertiary",
-    )
+    said = _("A JSON file that holds no rows. Upload it next time.")
+    label = _("Save this description")
+    access.offer(label, "schema.json", "save_schema", _saved, state.effective(w), help=said, kind="tertiary")
 
 
 def _saved(plain: dict[str, Any]) -> bytes:
@@ -253,27 +232,16 @@ def _names(w: Wizard) -> None:
     """Under which name the budget is kept; of one table what is predicted, and for how many a row stands."""
     asked = {} if state.several(w) else _columns_with_a_part(w)
     name, *others = st.columns(1 + len(asked))
-    typed = name.text_input(
-        _("Name of the dataset"),
-        value=state.dataset(w),
-        key="dataset",
-        max_chars=200,
-        help=_(
-            "The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
-            "must share one: what is learnt adds up."
-        ),
+    about = _(
+        "The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
+        "must share one: what is learnt adds up."
     )
+    typed = name.text_input(_("Name of the dataset"), value=state.dataset(w), key="dataset", max_chars=200, help=about)
     w.plain["dataset"] = typed.strip() or None
     for box, (fact, (label, names, said)) in zip(others, asked.items(), strict=True):
         current = w.plain.get(fact)
-        chosen = box.selectbox(
-            label,
-            [None, *names],
-            index=names.index(current) + 1 if current in names else 0,
-            format_func=lambda n: _("none") if n is None else n,
-            key=fact,
-            help=said,
-        )
+        at = names.index(current) + 1 if current in names else 0
+        chosen = box.selectbox(label, [None, *names], at, lambda n: n or _("none"), key=fact, help=said)
         if chosen != current:
             w.plain[fact] = chosen
             if fact == "target":
@@ -362,9 +330,7 @@ def _checklist(w: Wizard) -> None:
         return
     st.markdown(
         _(":orange[:material/checklist:] **{number} of {number2} decided.** Open: {jumps}.").format(
-            number=len(every) - len(left),
-            number2=len(every),
-            jumps=", ".join(f"[{p.title}](#{p.place})" for p in left),
+            number=len(every) - len(left), number2=len(every), jumps=", ".join(f"[{p.title}](#{p.place})" for p in left)
         )
     )
 
@@ -476,13 +442,9 @@ def _lines(name: str, column: dict) -> None:
         said = _("{number} values: too many to edit here. Save the description, edit the file and upload it.")
         st.caption(said.format(number=len(values)))
         return
-    text = st.text_area(
-        _("Possible values, one a line"),
-        "\n".join(values),
-        height=240,
-        key=f"lines_{wizard().edition}_{name}",
-        help=_("Every value the column can take. For an ordered category, from lowest to highest."),
-    )
+    said = _("Every value the column can take. For an ordered category, from lowest to highest.")
+    label = _("Possible values, one a line")
+    text = st.text_area(label, "\n".join(values), height=240, key=f"lines_{wizard().edition}_{name}", help=said)
     if st.button(_("Keep these values"), key="keep_values"):
         listed = [line.strip() for line in text.splitlines() if line.strip()]
         changed = _("The values of {name} are changed.").format(name=frame.escape(name))

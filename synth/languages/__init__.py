@@ -1,7 +1,7 @@
 """The languages of pages, messages and reports: one catalogue of translations a language, in gettext's form.
 
 English stands in the code; `synth/languages/de.po` has the German of each text. Code writes
-``_("{n} rows").format(n=n)`` for a text of its own, ``Texts({...})`` for texts at the head of a
+``_("{n} rows").format(n=n)`` for a text of its own, ``Texts(...)`` for texts at the head of a
 file, which are translated when read, and ``phrase(message)`` for a finished sentence of the library. What has no
 translation stays English.
 """
@@ -228,12 +228,12 @@ def _between(fixed: list[str], message: str) -> list[str] | None:
 class Texts(Mapping[Any, Any]):
     """A table of texts at the head of a file: what is read from it is translated then.
 
-    >>> Texts({"a": ("One row", "icon")})["a"]
-    ('One row', 'icon')
+    >>> Texts({1: ("One row", "icon")})[1], Texts(rows="Rows")["rows"]
+    (('One row', 'icon'), 'Rows')
     """
 
-    def __init__(self, texts: Mapping[Any, Any]) -> None:
-        self._texts = dict(texts)
+    def __init__(self, texts: Mapping[Any, Any] = {}, /, **named: Any) -> None:
+        self._texts = {**texts, **named}
 
     def __getitem__(self, key: Any) -> Any:
         return _deep(self._texts[key])

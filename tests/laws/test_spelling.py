@@ -126,7 +126,7 @@ def test_every_option_of_a_message_is_a_flag():
 
 
 def test_every_option_of_a_message_is_a_field_of_the_application_or_known_to_be_none():
-    written = {t for p in (ROOT / "app").rglob("*.py") if p.name != "labels.py" for t in texts(p)}
+    written = {t for p in (ROOT / "app").rglob("*.py") if p.name != "words.py" for t in texts(p)}
     assert options() - {"options"} == set(words.LABELS) | NO_FIELD
     assert not set(words.LABELS) & NO_FIELD
     for name, label in words.LABELS.items():
@@ -144,7 +144,7 @@ def test_every_function_of_a_message_is_there_in_each_face():
             group = group if word.startswith("--") else group.commands[word]
         assert {w for w in command.split() if w.startswith("--")} <= set(spelling.flags(group)), command
     quoted = [q for page in words.PAGES.values() for q in re.findall("“([^”]+)”", page)]
-    written = [t for p in (ROOT / "app").rglob("*.py") if p.name != "labels.py" for t in texts(p)]
+    written = [t for p in (ROOT / "app").rglob("*.py") if p.name != "words.py" for t in texts(p)]
     assert all(any(t.startswith(q) for t in written) for q in quoted)
 
 
