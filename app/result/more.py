@@ -179,7 +179,7 @@ def command(request: dict[str, Any], *, several: bool = False) -> str:
 
     >>> command({"label": "my people.csv", "dataset": "club", "epsilon": 1.0, "delta": 1e-05, "relation": "add_remove",
     ...          "method": "mixture", "options": {}})
-    "synth run 'my people.csv' --schema schema.json --dataset club --epsilon 1 --delta 1e-05 --relation add_remove \\
+    "synth run 'my people.csv' --schema schema.json --dataset club --epsilon 1 --delta 1e-05 --relation add_remove \
 --method mixture --out release"
     """
     read = _tables(request, several=several)

@@ -69,7 +69,13 @@ class Federated:
 
 
 def federated(
-    sites: Mapping[str, Site], *, schema: Schema, epsilon: float, delta: float, method: str = "gs_wgan", **options: Any
+    sites: Mapping[str, Site],
+    *,
+    schema: Schema,
+    epsilon: float,
+    delta: float = 1e-5,
+    method: str = "gs_wgan",
+    **options: Any,
 ) -> Federated:
     """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
 

@@ -98,7 +98,7 @@ def plan(
     *,
     rows: int,
     epsilon: float,
-    delta: float,
+    delta: float = 1e-5,
     method: str = "mixture",
     relation: str = "add_remove",
     target: str | None = None,

@@ -189,7 +189,7 @@ def run(
     *,
     schema: Schema | Dataset,
     epsilon: float,
-    delta: float,
+    delta: float = 1e-5,
     **options: Unpack[Options],
 ) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
@@ -241,7 +241,12 @@ def carry_out(request: RunRequest, schema: Schema | Dataset, context: Context) -
 
 
 def learn_schema(
-    table: Source | Mapping[str, Source] | None, *, schema: AnySchema, epsilon: float, delta: float, **options: Any
+    table: Source | Mapping[str, Source] | None,
+    *,
+    schema: AnySchema,
+    epsilon: float,
+    delta: float = 1e-5,
+    **options: Any,
 ) -> AnySchema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 

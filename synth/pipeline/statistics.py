@@ -179,7 +179,7 @@ class Statistics:
 
 
 def statistics(
-    table: Source, *, schema: Schema, ask: Sequence[str], epsilon: float, delta: float, **options: Any
+    table: Source, *, schema: Schema, ask: Sequence[str], epsilon: float, delta: float = 1e-5, **options: Any
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 

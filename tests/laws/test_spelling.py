@@ -3,6 +3,7 @@
 import ast
 import re
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,12 @@ def test_the_flag_is_one_of_the_running_command(monkeypatch):
     for command, flag in ((["bundle", "x"], "--choice"), (["card", "write", "x"], "--choice")):
         monkeypatch.setattr("sys.argv", ["synth", *command])
         assert spelling.spelled("say `how=`") == f"say {flag}"
+
+
+def test_delta_is_the_same_where_nobody_says_it():
+    paid = (synth.run, synth.plan, synth.learn_schema, synth.statistics, synth.federated, synth.Synthesizer)
+    flags = [
+        o.default for c in commands().commands.values() for o in c.params if o.name == "delta" and o.default is not None
+    ]
+    assert flags
+    assert {*flags, *(signature(f).parameters["delta"].default for f in paid)} == {1e-5}
