@@ -46,7 +46,15 @@ SPEAKING = (
     "sources/draft",
     "jobs/stages.py",
 )
-KINDS = ("InputError", "UsageError", "BudgetError", "SpentError")  # what a visitor can be told; others are faults
+KINDS = (
+    "InputError",
+    "UsageError",
+    "BudgetError",
+    "SpentError",
+    "EmptyTableError",
+    "LedgerLostError",
+    "UnsettledError",
+)
 # Of the command line and of Python alone: no page reaches them, and they stay English.
 ELSEWHERE = (
     "cli/",
@@ -57,36 +65,26 @@ ELSEWHERE = (
     "schema/census",
     "generators/core/mixtures.py",
 )
-FOLD = re.compile(r"\W")
 
 
 def template(node: ast.expr) -> str | None:
-    """The text of a literal, with a place for each value of an f-string."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    out, used = "", dict[str, int]()
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            out += str(part.value)
-        elif isinstance(part, ast.FormattedValue):
-            name = FOLD.sub("_", ast.unparse(part.value)).strip("_")[:24].strip("_").lower() or "value"
-            name = name if name.isidentifier() else f"v_{name}"
-            used[name] = used.get(name, 0) + 1
-            out += f"{{{name}{used[name] if used[name] > 1 else ''}}}"
-    return out
+    """The text of a literal."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _literals(node: ast.AST) -> Iterator[ast.expr]:
     """The outermost text literals below a node, without those of its docstrings and annotations."""
-    if isinstance(node, ast.Constant | ast.JoinedStr):
+    if isinstance(node, ast.Constant):
         yield node
+    if isinstance(node, ast.Constant | ast.JoinedStr):  # what is put together is no text of a catalogue
         return
     kinds = (getattr(node, "annotation", None), getattr(node, "returns", None))
     for child in ast.iter_child_nodes(node):
         if not (child in kinds or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))):
             yield from _literals(child)
+
+
+WORDS = re.compile(r"[A-Za-z]{2}(?![^{}]*\})")  # outside of places
 
 
 def _speaks(text: str) -> bool:
@@ -103,11 +101,10 @@ def _called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
 
 
 def _heads(trees: dict[str, ast.Module]) -> dict[str, str]:
-    """Texts at the head of files of pages by name, and by file and name: ``_(NAME)`` stands for them."""
+    """Texts at the head of files, by file and name: ``_(NAME)`` and ``Said(NAME)`` stand for them."""
     return {
         f"{Path(name).stem}.{target.id}": node.value.value
         for name, tree in trees.items()
-        if name.startswith(("app/", "synth/report/"))
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
@@ -140,8 +137,12 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
         return [(text, "") for text in _table(node)]
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "summary" and template(node.value):
         return [(template(node.value), "")]  # a method in one line
-    if errors and isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _kind(node.exc) in KINDS:
-        return [(text, "") for text in map(template, _literals(node.exc)) if text and _speaks(text)]
+    if isinstance(node, ast.Call) and _kind(node) in ("Said", *(KINDS if errors else ())) and node.args:
+        at = node.args[0]
+        head = heads.get(ast.unparse(at)) or heads.get(f"{stem}.{ast.unparse(at)}")
+        either = [at.body, at.orelse] if isinstance(at, ast.IfExp) else [at]
+        found = [head] if head else map(template, at.values if isinstance(at, ast.BoolOp) else either)
+        return [(text, "") for text in found if text and WORDS.search(text)]
     return []
 
 

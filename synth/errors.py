@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
 
+from synth.languages import Said
+
 COMMITTED: list[str] = []  # what this process has charged since its command began: exit codes must not deny it
 MACHINE = 3  # the exit code where neither request nor budget is at fault: a disk, a right, a ledger that is gone
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
@@ -28,7 +30,7 @@ FUNCTION = re.compile(r"`synth\.([A-Za-z_.]+)(?:\(([^`]*)\))?`")
 
 
 def spelled(text: str, *, option: Callable[[str, str], str], function: Callable[[str, Mapping[str, str]], str]) -> str:
-    """A message, the ``text``, with its options and functions as somebody else writes them.
+    """A message, the ``text``, in one line, with its options and functions as somebody else writes them.
 
     ``option``: of a name and a value, which may be empty; ``function``: of a name in ``synth`` and its arguments.
 
@@ -38,7 +40,7 @@ def spelled(text: str, *, option: Callable[[str, str], str], function: Callable[
 
     Privacy: public only.
     """
-    text = FUNCTION.sub(lambda m: function(m[1], arguments(m[2] or "")), text)
+    text = FUNCTION.sub(lambda m: function(m[1], arguments(m[2] or "")), _line(text))
     return OPTION.sub(lambda m: option(m[1], m[2]), text)
 
 
@@ -61,37 +63,45 @@ def arguments(text: str) -> dict[str, str]:
 class SynthError(Exception):
     """Base of all errors this library raises on purpose: a rule, the place where it is broken, a remedy.
 
-    ``SynthError(rule, place=..., remedy=...)``, or the whole line "place: rule; remedy", which is read as such.
+    ``SynthError("place: rule; remedy")``, where ``{}`` stands for each of the ``values`` (``synth/languages``).
 
-    >>> error = UsageError("must be positive", place="`seed=-1`", remedy="leave it out")
+    >>> error = UsageError("`seed={}`: must be positive; leave it out", -1)
     >>> str(error), error.options
     ('`seed=-1`: must be positive; leave it out', ('seed',))
-    >>> UsageError("a.csv: is empty; use another copy").remedy
-    'use another copy'
+    >>> error.place, error.rule, error.remedy
+    ('`seed=-1`', 'must be positive', 'leave it out')
 
     Privacy: public only: a message holds no value that stands only in the rows.
     """
 
     exit_code = 1
 
-    def __init__(self, rule: str = "", *, place: str = "", remedy: str = "") -> None:
-        super().__init__((f"{place}: " if place else "") + rule + (f"; {remedy}" if remedy else ""))
-        before, colon, rest = rule.partition(": ")
-        self.place = place or (before if colon else "")
-        rule = rest if colon and not place else rule
-        first, semicolon, after = rule.rpartition("; ")
-        self.remedy = remedy or (after if semicolon else "")
-        self.rule = first if semicolon and not remedy else rule
+    def __init__(self, message: str = "", *values: object) -> None:
+        said = Said(message, *values) if values else message
+        super().__init__(said)
+        before, colon, rest = said.partition(": ")
+        self.place = before if colon else ""
+        self.rule, _, self.remedy = (rest if colon else before).rpartition("; ")
+        self.rule, self.remedy = (self.rule, self.remedy) if self.rule else (self.remedy, "")
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that the message names."""
         return tuple(dict.fromkeys(m[1] for m in OPTION.finditer(super().__str__())))
 
+    @property
+    def said(self) -> str:
+        """The message for ``prose``, which says it in any language."""
+        return self.args[0]
+
     def __str__(self) -> str:
-        """The message as one line that a terminal can show: names from foreign files may hold anything."""
-        line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(super().__str__().split()))
-        return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
+        return _line(super().__str__())
+
+
+def _line(text: str) -> str:
+    """A message as one line that a terminal can show: names from foreign files may hold anything."""
+    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
 
 
 class UsageError(SynthError, ValueError):
@@ -181,7 +191,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     Privacy: public only.
     """
     listed = list(known)
-    return likely(name, listed) or f"choose one of {', '.join(listed)}"
+    return likely(name, listed) or Said("choose one of {}", ", ".join(listed))
 
 
 def likely(name: str, known: Iterable[str]) -> str:
@@ -195,7 +205,7 @@ def likely(name: str, known: Iterable[str]) -> str:
     names, low = {other.lower(): other for other in known}, name.lower()
     begun = [other for other in names if low and other.startswith(low)]
     alike = begun if len(begun) == 1 else get_close_matches(low, names, n=1)
-    return f"did you mean {names[alike[0]]}?" if alike else ""
+    return Said("did you mean {}?", names[alike[0]]) if alike else ""
 
 
 @contextmanager
@@ -213,11 +223,14 @@ def reading(thing: object, what: str) -> Iterator[None]:
         raise
     except MemoryError:
         raise InputError(
-            f"{thing}: the {what} asks for more memory than there is; ask for fewer rows, or use another copy"
+            "{}: the {} asks for more memory than there is; ask for fewer rows, or use another copy", thing, what
         ) from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(
-            f"{thing}: the {what} is damaged, or was made by another version ({type(error).__name__}); use another copy"
+            "{}: the {} is damaged, or was made by another version ({}); use another copy",
+            thing,
+            what,
+            type(error).__name__,
         ) from None
 
 
@@ -229,7 +242,7 @@ def need(what: str, extra: str, *modules: str) -> None:
     Errors: UsageError that names the extra and the command. Privacy: public only.
     """
     if any(find_spec(name) is None for name in modules):
-        raise UsageError(f"{what} needs the extra `{extra}`; {remedy(extra)}")
+        raise UsageError("{} needs the extra `{}`; {}", what, extra, remedy(extra))
 
 
 def remedy(extra: str) -> str:

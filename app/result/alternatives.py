@@ -14,7 +14,7 @@ from app.run import forecast, options, runs
 from app.session import access, frame, words, workers
 from app.session.state import wizard
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, as_said, prose
 
 FAMILIES = (
     {"mixture", "independent"},
@@ -178,15 +178,15 @@ def _lines(job: jobs.Job) -> dict[str, str]:
         lines |= {t: percent((means.get(k) or {}).get("distance")) for k, t in ANSWERS.items()}
         return lines | _scores(made)
     told = _reported(job, "verdict")["verdict"]
-    lines |= {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in told}
+    lines |= {frame.escape(prose(u["use"])): _level(str(u["level"]), u["value"]) for u in told}
     if not runs.is_several(job):
         return lines | _scores(made)
-    seen = {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
+    seen = {frame.escape(prose(u.use)): _level(u.level, u.value) for u in (made.verdict.uses if made else ())}
     return lines | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
 def _level(level: str, value: float | None) -> str:
-    return phrase(level) + ("" if value is None else f" ({percent(value)})")
+    return prose(level) + ("" if value is None else f" ({percent(value)})")
 
 
 def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _reported(job: jobs.Job, part: str) -> dict[str, Any]:
     reported: Path = page.with_suffix(".json")
     if not reported.exists() or part not in json.loads(reported.read_text(encoding="utf-8")):
         workers.ask("report", str(runs.release(job)), str(page), seconds=PATIENCE)
-    return dict(json.loads(reported.read_text(encoding="utf-8")))
+    return as_said(json.loads(reported.read_text(encoding="utf-8")))
 
 
 def _scores(made: Any) -> dict[str, str]:

@@ -17,7 +17,7 @@ from app.session.state import TABLES, wizard
 from app.table import database, intake, stored
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import Texts, _, current, numerals, phrase, prose
+from synth.languages import Texts, _, current, numerals, prose
 
 SIGNS = {
     "good for": (":green[", "check_circle"),
@@ -69,7 +69,7 @@ def _figures(result: Any) -> None:
     for use in result.uses:
         colour, icon = SIGNS[use.level]
         why = frame.escape(use.reason).replace("|", " ")
-        about, measure = frame.escape(use.title), frame.escape(phrase(use.measure))
+        about, measure = frame.escape(use.title), frame.escape(prose(use.measure))
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
         lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {figures} |")
     st.markdown("\n".join(lines))
@@ -160,7 +160,7 @@ def _cell(cell: str) -> str:
     """A cell of a column's numbers: its name, a figure, or one of dates in days."""
     if cell.endswith(" days"):
         return _("{n} days").format(n=cell.removesuffix(" days"))
-    return NUMBERS.get(cell) or phrase(cell)
+    return NUMBERS.get(cell) or prose(cell)
 
 
 def pairs(result: Any) -> None:

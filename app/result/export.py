@@ -17,7 +17,7 @@ from app.run import runs
 from app.session import access, frame, words, workers
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _, as_now, current, ngettext, numerals, phrase
+from synth.languages import _, as_now, as_said, current, ngettext, numerals, prose
 
 PATIENCE = 600.0  # seconds that counting and packing may take
 TALL = 700  # height of a page that is shown inside one, pixels
@@ -176,12 +176,12 @@ def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     if releasing.barrier(job):
         return own(place)
     with zipfile.ZipFile(_pack(job, place)) as archive:
-        return dict(json.loads(archive.read("card.json")))
+        return as_said(json.loads(archive.read("card.json")))
 
 
 def own(place: Path) -> dict[str, Any]:
     """The card of the run alone."""
-    return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
+    return as_said(json.loads((place / "card.json").read_text(encoding="utf-8")))
 
 
 def counted(job: jobs.Job, about: dict[str, Any]) -> None:
@@ -196,7 +196,7 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
         lines=", ".join(str(c["number"]) for c in others),
     )
     if reported["how"] != "unstated" or looks.signed(job):
-        st.info(f"{said}: {frame.escape(phrase(reported['in_words']))}.", icon=":material/functions:")
+        st.info(f"{said}: {frame.escape(prose(reported['in_words']))}.", icon=":material/functions:")
         return
     its = _("its result") if len(others) == 1 else _("their results")
     asked = _("{said}, since this run may have been chosen by {its}. If it was not, say so.")
@@ -272,4 +272,4 @@ def shown(job: jobs.Job) -> None:
     with st.expander(_("The answers in its papers")):
         st.json(papers.read(job)[0])
     if (said := looks.choice(job)) is not None:
-        st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(phrase(said["in_words"]))))
+        st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(prose(said["in_words"]))))

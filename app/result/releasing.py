@@ -18,7 +18,7 @@ from app.session import access, frame, tasks, words, workers
 from app.table import database
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.languages import _, ngettext, phrase
+from synth.languages import _, ngettext
 
 ASKED = "asked.json"
 
@@ -42,7 +42,7 @@ def barrier(job: jobs.Job) -> str:
     try:
         signed = looks.released(job) is not None and looks.signature(runs.release(job)) is not None
     except synth.UsageError as error:
-        return phrase(str(error))
+        return error.said
     reason = looks.barrier(job)
     if reason or signed or (looks.choice(job) or {}).get("how") in ("before", "releases"):
         return reason

@@ -12,7 +12,7 @@ from app.run import caps
 from app.session import access, charts, frame, state, tasks, words, workers
 from app.session.state import Wizard, dataset, facts_of, linked, together
 from synth import app_api
-from synth.languages import _, numerals, phrase
+from synth.languages import _, numerals, prose
 
 PATIENCE = 60.0  # seconds that a forecast may take
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
@@ -135,7 +135,7 @@ def reach(w: Wizard) -> Callable[[], None]:
                 ends = words.between(reported.low, reported.high)
                 st.metric(label, words.share(reported.likely), delta=ends, **card)
     advice = app_api.expected_advice(facts, epsilon=w.epsilon, **asked)
-    st.info(frame.escape(phrase(advice)), icon=":material/lightbulb:")
+    st.info(frame.escape(prose(advice)), icon=":material/lightbulb:")
     about, place = app_api.expected_from(), st.container()
     said = _("Measured, not promised: {runs} runs on {number} public tables.").format(
         runs=about["runs"], number=len(about["tables"])

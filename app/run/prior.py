@@ -15,7 +15,7 @@ from app.session import access, charts, frame, tasks, workers
 from app.session.state import Wizard, checked, dataset, facts_of, together, view, wizard
 from app.table import intake, stored
 from synth.app_api import jobs
-from synth.languages import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, prose
 
 PATIENCE = 600.0  # seconds that a rehearsal or preview may take
 LARGEST = 4 << 30  # bytes of an earlier release's files, unpacked
@@ -248,7 +248,7 @@ def more() -> None:
 def _look(look: Any) -> None:
     """What a run takes of one, and what it does not."""
     if look.refused:
-        reason = frame.escape(phrase(look.refused))
+        reason = frame.escape(prose(look.refused))
         st.error(_("A run would refuse it: {reason}").format(reason=reason), icon=":material/block:")
         return
     covered, whole = len(look.columns), len(look.columns) + len(look.lacking)

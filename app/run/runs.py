@@ -19,7 +19,7 @@ from app.session.state import TABLES, Wizard, dataset, effective, method, ready,
 from app.table import stored
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, prose
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
@@ -246,7 +246,7 @@ def why(job: jobs.Job) -> str:
         return _("It did not succeed. Whoever may open its table is told why") if status.state == "failed" else ""
     said = job.why() if status.state == "failed" else status.message
     label = str(about.get("label") or _("the table"))
-    return frame.sentence(words.plain(said if table is None else said.replace(str(table), label)))
+    return frame.sentence(words.plain(said).replace(str(table), label))
 
 
 def warnings(job: jobs.Job) -> list[str]:
@@ -344,7 +344,7 @@ def in_progress(job: jobs.Job, status: jobs.Status) -> str:
     left = ""
     if status.seconds_left is not None:
         left = _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
-    return f"**{phrase(jobs.stage_in_words(status.stage))}**, {100 * status.fraction:.0f} %{left}"
+    return f"**{prose(jobs.stage_in_words(status.stage))}**, {100 * status.fraction:.0f} %{left}"
 
 
 SHOWN = 10

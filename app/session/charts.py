@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from app.session import words
-from synth.languages import _, phrase
+from synth.languages import _, prose
 
 REAL, SYNTHETIC = "real", "synthetic"
 GAP = "synthetic minus real"
@@ -341,7 +341,7 @@ def changes(rows: list[dict[str, Any]]) -> Any:
     figures = ("before", "after", "change", "low", "high")
     table = pd.DataFrame(
         [
-            {"what": f"{r['column']}: {phrase(r['value'])}", "sure": sure if r["sure"] else unsure}
+            {"what": f"{r['column']}: {prose(r['value'])}", "sure": sure if r["sure"] else unsure}
             | {n: r[n] for n in figures}
             for r in rows
         ]

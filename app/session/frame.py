@@ -287,7 +287,7 @@ def message_of(error: Exception) -> str:
             "Internal error ({name}). Nothing you entered is lost; go back one step and try again, and "
             "report it if it stays."
         ).format(name=type(error).__name__)
-    w, message = wizard(), words.plain(str(error))
+    w, message = wizard(), words.plain(error.said)
     if w.table is not None:
         message = message.replace(str(w.table), w.label)
     return sentence(message)

@@ -33,7 +33,7 @@ def _parsed(text: str, complete: bool) -> tuple[Any, str]:
     try:
         return app_api.parse_schema(json.loads(text), name=NAME, complete=complete), ""
     except synth.InputError as error:
-        return None, str(error)
+        return None, error.said
 
 
 @lru_cache(maxsize=RETAINED)

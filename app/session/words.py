@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from synth import app_api
-from synth.languages import Texts, _, ngettext, numerals, phrase
+from synth.languages import Texts, _, ngettext, numerals, prose
 
 KINDS = Texts(
     categorical="category",
@@ -161,7 +161,7 @@ def method(about: Mapping[str, Any], *, tree: bool = False) -> str:
     >>> method({"name": "mst", "summary": "x"}), method({"name": "newest", "summary": "x"})
     ('counts the pairs of columns that depend most on each other', 'x')
     """
-    return (JOINED_METHODS if tree else METHODS).get(str(about["name"]), phrase(str(about["summary"])))
+    return (JOINED_METHODS if tree else METHODS).get(str(about["name"]), prose(about["summary"]))
 
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
@@ -330,7 +330,7 @@ def plain(message: str) -> str:
     >>> plain("take it out, or `linked=False`")
     'take it out, or “Keep the rows of one person together” not ticked'
     """
-    return app_api.spelled(phrase(message), option=_option, function=_function)
+    return app_api.spelled(prose(message), option=_option, function=_function)
 
 
 def _option(name: str, value: str) -> str:

@@ -17,7 +17,7 @@ from app.table import stored
 from app.table.stored import Plain
 from synth import app_api
 from synth.app_api import Visitor
-from synth.languages import _
+from synth.languages import _, prose
 
 FOLDER = "tables"  # in the place of tables that were uploaded together
 PATIENCE = 86_400.0  # seconds; a large table takes what it takes
@@ -83,7 +83,7 @@ def _place(who: Visitor, files: Sequence[Any], uploads: Sequence[Any]) -> Iterat
         yield place
     except synth.SynthError as error:
         stored.discard(place)
-        text = str(error)
+        text = prose(error.said)
         for name in (file.name for file in files):
             text = text.replace(str(place / stored.safe_name(name)), name)
         for part in (f"{place / FOLDER}/", f"{place / FOLDER}: ", f"{place}/"):

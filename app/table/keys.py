@@ -8,7 +8,7 @@ from app.session import frame
 from app.session.state import Wizard, effective, facts_of, wizard
 from app.table import facts, intake, reading
 from synth import app_api
-from synth.languages import _, ngettext, phrase
+from synth.languages import _, ngettext, prose
 
 Plain = dict[str, Any]
 MOST = 50  # children of one parent under one key, as the library allows
@@ -27,7 +27,7 @@ def section() -> None:
             "**The unit of privacy is {unit}**: epsilon limits how sure anybody can be that it was in the data. All "
             "tables have one budget."
         )
-        unit = frame.escape(phrase(result.unit_in_words))
+        unit = frame.escape(prose(result.unit_in_words))
         said.info(whole.format(unit=unit), icon=":material/group:")
     _parents(w)
     if waiting(w):

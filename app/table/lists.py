@@ -8,7 +8,7 @@ from app.session import frame, words
 from app.session.state import Wizard, alone, opened, own, several, start, tables, with_own, wizard
 from app.table import facts, intake, keys
 from synth import app_api
-from synth.languages import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, prose
 
 WAYS = Texts(
     learn="Learn it privately (safe)",
@@ -88,7 +88,7 @@ def _column(w: Wizard, name: str, why: str, keep: Keep) -> None:
     low, high = column.get("min"), column.get("max")
     what = _("{count} values").format(count=count) if count else _("{get} to {get2}").format(get=low, get2=high)
     ways = [k for k in WAYS if (length or k != "group") and (count or k != "list")]
-    label, at = f"{name}: {what}; {phrase(why)}", ways.index(_first(w))
+    label, at = f"{name}: {what}; {prose(why)}", ways.index(_first(w))
     said = _("What becomes of this column. Of its own values nothing is published but by the last.")
     way = st.selectbox(label, ways, at, WAYS.__getitem__, key=f"way_{w.edition}_{key}", help=said)
     if way == "group" and length:
@@ -150,7 +150,7 @@ def _listed(w: Wizard, name: str, keep: Keep) -> None:
     try:
         result = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
-        st.error(f"{frame.sentence(words.plain(str(error)))}.", icon=":material/error:")
+        st.error(f"{frame.sentence(words.plain(error.args[0]))}.", icon=":material/error:")
         return
     said = ngettext(
         "{shown} keeps {n} value; all others count as one.",

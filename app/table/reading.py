@@ -10,7 +10,7 @@ from app.session.state import Wizard, dataset, facts_of, opened, own, several, s
 from app.table import facts, intake
 from app.table.stored import Plain
 from synth import app_api
-from synth.languages import Texts, _, phrase
+from synth.languages import Texts, _, prose
 
 ENCODINGS = Texts(
     {
@@ -37,7 +37,7 @@ def section() -> None:
     if not (csv if single else dialect):
         return
     known, _problem = state.parsed(own(w), complete=False)
-    reported = phrase(known.dialect.in_words()) if known is not None and known.dialect is not None else _(PLAIN)
+    reported = prose(known.dialect.in_words()) if known is not None and known.dialect is not None else _(PLAIN)
     waiting = dialect.get("source") == "unconfirmed"
     said = _("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")
     details = _details(w) if single else []

@@ -7,7 +7,7 @@ from app.run import caps, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _, phrase
+from synth.languages import _, prose
 
 
 def page() -> None:
@@ -41,7 +41,7 @@ def _spend(i: int, job: jobs.Job) -> None:
         st.markdown(said.format(epsilon=request["epsilon"], delta=delta, left=budget, **names))
         st.caption(
             _("It means: {meaning}. {caution}").format(
-                meaning=frame.escape(phrase(app_api.meaning(request["epsilon"], relation=request["relation"]))),
+                meaning=frame.escape(prose(app_api.meaning(request["epsilon"], relation=request["relation"]))),
                 caution=words.caution(request["epsilon"])[1],
             )
         )

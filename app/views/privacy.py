@@ -14,7 +14,7 @@ from app.session.state import Wizard, dataset, view, wizard
 from app.table import facts
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import _, ngettext, numerals, phrase
+from synth.languages import _, ngettext, numerals, prose
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
@@ -143,7 +143,7 @@ def _epsilon(w: Wizard) -> None:
     about, tables = "person" if facts.of_persons(w) else "row", state.facts_of(w)[0]
     if state.several(w) and tables is not None:
         about = tables.unit_in_words
-    meaning = frame.escape(phrase(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
+    meaning = frame.escape(prose(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
     said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}")
     show, icon = SHOWN[level]
     show(said.format(epsilon=w.epsilon, meaning=meaning, text=text), icon=f":material/{icon}:")
@@ -164,7 +164,7 @@ def _hides(w: Wizard) -> None:
     if facts.of_persons(w):
         said += _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
     if state.several(w) and (tables := state.facts_of(w)[0]) is not None:
-        said += _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(phrase(tables.unit_in_words)))
+        said += _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(prose(tables.unit_in_words)))
     st.caption(said)
 
 
@@ -243,7 +243,7 @@ def _choice(w: Wizard, *, tree: bool) -> None:
         reason = _("Recommended is {recommended}: {lower}{reason}").format(
             recommended=words.RECOMMENDED, lower=reason[:1].lower(), reason=reason[1:]
         )
-    st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=phrase(result["summary"])))
+    st.caption(reason, help=_("In the terms of the field: {summary}.").format(summary=prose(result["summary"])))
     if not tree:
         _keeps(w)
     if w.relation not in result["relations"]:
@@ -268,7 +268,7 @@ def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
         {
             _("Method"): [m["name"] for m in about],
             _("What it does"): [words.method(m) for m in about],
-            _("Keeps, as measured"): [_("not measured") if h is None else phrase(h.in_words) for h in held],
+            _("Keeps, as measured"): [_("not measured") if h is None else prose(h.in_words) for h in held],
             _("Time"): [_("forecast below") if forecast.timed(m["name"]) else _("trained: minutes") for m in about],
             _("For what is hidden"): [_("yes") if w.relation in m["relations"] else _("no promise") for m in about],
         },
@@ -287,7 +287,7 @@ def _vectors(w: Wizard) -> None:
                 tasks.vectors, state.checked(w).to_json(), seconds=forecast.PATIENCE, **asked
             )
     except synth.SynthError as error:
-        st.caption(frame.escape(frame.sentence(phrase(str(error)))))
+        st.caption(frame.escape(frame.message_of(error)))
         return
     said = _(
         "What {method} adds up, in a rehearsal on made-up rows: your table is not read. Vectors have length 1 at "
@@ -297,7 +297,7 @@ def _vectors(w: Wizard) -> None:
     said = _("**{width:,} coordinates**, length at most {norm:.3f}, sensitivity **{sensitivity:.3f}**.")
     st.markdown(said.format(width=width, norm=norm, sensitivity=sensitivity))
     heads = (_("Column"), _("Encoded as"), _("Coordinates"), _("Length, at most"), _("A made-up value"))
-    cells = [(name, phrase(form), width, f"{most:.3f}", value or "–") for name, form, width, most, value in columns]
+    cells = [(name, prose(form), width, f"{most:.3f}", value or "–") for name, form, width, most, value in columns]
     st.dataframe(pd.DataFrame(cells, columns=list(heads)), hide_index=True, height=min(300, 38 + 35 * len(cells)))
 
 
@@ -306,7 +306,7 @@ def _keeps(w: Wizard) -> None:
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
     held, warned = app_api.retention(w.method, **asked), app_api.retention_warning(w.method, **asked)
     if warned:
-        st.warning(frame.escape(frame.sentence(f"{warned}.")), icon=":material/link_off:")
+        st.warning(frame.escape(f"{frame.sentence(warned)}."), icon=":material/link_off:")
     elif held:
         said = _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.")
         about = _(
@@ -314,7 +314,7 @@ def _keeps(w: Wizard) -> None:
             "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
             "synthetic rows learns at least half of what it learns of real ones."
         )
-        st.caption(said.format(epsilon=held.epsilon, in_words=phrase(held.in_words)), help=about)
+        st.caption(said.format(epsilon=held.epsilon, in_words=prose(held.in_words)), help=about)
 
 
 def _expected(w: Wizard) -> Callable[[], None] | None:
@@ -411,7 +411,7 @@ def _hidden(w: Wizard) -> str:
     short, whole = words.RELATIONS_SHORT[w.relation], ""
     if state.several(w):
         result, _problem = state.facts_of(w)
-        whole = "" if result is None else frame.escape(phrase(result.unit_in_words))
+        whole = "" if result is None else frame.escape(prose(result.unit_in_words))
     elif facts.of_persons(w):
         most = w.plain.get("max_rows") or 1
         whole = ngettext("one person with {n} row", "one person with up to {n} rows", most)
@@ -472,7 +472,7 @@ def _spent(job: jobs.Job, status: jobs.Status) -> str:
         line = runs.charged_line(job)
     except synth.InputError as error:
         said = _("Whether it was charged is not known here: {plain}.")
-        return said.format(plain=frame.escape(words.plain(str(error))))
+        return said.format(plain=frame.escape(words.plain(error.said)))
     if line is None:
         return _("Nothing was spent: the ledger holds no charge by this run.")
     said = _("The charge stands: epsilon {line.epsilon:g} of {dataset}, line {line.number}; rows may have been read.")

@@ -14,7 +14,7 @@ from app.run import caps, runs
 from app.session import access, frame, words
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import Texts, _, numerals, phrase
+from synth.languages import Texts, _, numerals, prose
 
 STATES = Texts(
     waits="waits for the steward's decision",
@@ -205,7 +205,7 @@ def _decision(a: asking.Asked) -> None:
         if a.state() in jobs.asked.AGAIN:
             st.warning(_ended(a), icon=":material/warning:")
         epsilon = _epsilon(f"grant_{a.name}", a.epsilon)
-        meaning = frame.escape(phrase(app_api.meaning(epsilon, relation=about["relation"])))
+        meaning = frame.escape(prose(app_api.meaning(epsilon, relation=about["relation"])))
         st.caption(_("It means: {meaning}.").format(meaning=meaning))
         _price(runs.release(a.run), a.questions, a.run, epsilon)
         reviewed = access.rules().needs_approval(name, epsilon)

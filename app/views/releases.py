@@ -6,7 +6,7 @@ from app.result import export, releasing
 from app.run import runs
 from app.session import access, frame
 from synth.app_api import jobs
-from synth.languages import _, phrase
+from synth.languages import _, prose
 
 
 def page() -> None:
@@ -21,9 +21,7 @@ def page() -> None:
         about = export.claimed(job, place)
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(runs.named(job))}")
-            st.markdown(
-                frame.escape(frame.sentence(f"{phrase(about['meaning'])}; {phrase(about['relation_in_words'])}"))
-            )
+            st.markdown(frame.escape(frame.sentence(f"{prose(about['meaning'])}; {prose(about['relation_in_words'])}")))
             said = _("Table, description, card, report, release and model.")
             label = _("Download the bundle (.zip)")
             access.offer(

@@ -14,7 +14,7 @@ from app.run import runs
 from app.session import access, frame, words, workers
 from app.table import facts
 from synth.app_api import jobs, looks
-from synth.languages import _, phrase
+from synth.languages import _, prose
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
 PATIENCE = 600.0  # seconds that the verdict may take
@@ -73,16 +73,16 @@ def page() -> None:
 
 def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
     """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
-    covers = phrase(card["relation_in_words"])
+    covers = prose(card["relation_in_words"])
     if "unit_in_words" in card:
-        covers += _("; the unit is {unit_in_words}").format(unit_in_words=phrase(card["unit_in_words"]))
+        covers += _("; the unit is {unit_in_words}").format(unit_in_words=prose(card["unit_in_words"]))
     said = _(
         "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody knows. It "
         "covers {relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "
         "rows drawn later from the model."
     )
     told = {"alone": _(" of the run itself") * alone, "epsilon": card["epsilon"], "delta": words.small(card["delta"])}
-    told |= {"meaning": frame.escape(phrase(card["meaning"])), "relation_in_words": frame.escape(covers)}
+    told |= {"meaning": frame.escape(prose(card["meaning"])), "relation_in_words": frame.escape(covers)}
     st.success(said.format(**told), icon=":material/verified_user:")
     line, dataset, when = card["ledger_entry"], frame.escape(str(card["dataset"])), runs.when(job)
     free = _(" It was refitted from a stored release: nothing more was charged.") if job.request().get("free") else ""
@@ -133,7 +133,7 @@ def _csv(place: Path) -> tuple[str, str]:
     if not (place / DIALECT).is_file():
         return "synthetic.csv", _("Opens in any program.")
     facts = synth.Schema.load(place / "schema.json").dialect
-    own = phrase(facts.in_words()) if facts else _("its own dates and numbers")
+    own = prose(facts.in_words()) if facts else _("its own dates and numbers")
     said = {
         "same": _("Like the private table: {own}").format(own=own),
         "plain": _("Plain: UTF-8 text, commas, points, dates like 2020-01-31"),

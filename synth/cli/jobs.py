@@ -53,7 +53,7 @@ def reported(
         report.finish("done", "done", 0)
     except SynthError as error:
         cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
-        report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
+        report.finish("cancelled" if cancelled else "failed", error.said, error.exit_code)
         _end(error.exit_code)
         raise
     except (jobs.Cancelled, KeyboardInterrupt):

@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.evaluate.read_sample import Sample
 from synth.evaluate.similarity import correlations
+from synth.languages import Said
 from synth.schema import grouping
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
@@ -207,10 +208,12 @@ def _rule(real: Sample, synthetic: Sample, cells: Mapping[str, Cells], pair: tup
     if broken and 2 * broken >= len(never):
         listed = ", ".join([*where[:NAMED], *["..."] * (len(where) > NAMED)])
         if always:
-            return int(broken), f"{b} is empty where {a} is {listed}: make it a rule?"
-        return int(broken), f"{b} is never empty where {a} is {listed}: make it a rule?"
+            return int(broken), Said("{} is empty where {} is {}: make it a rule?", b, a, listed)
+        return int(broken), Said("{} is never empty where {} is {}: make it a rule?", b, a, listed)
     each = np.bincount(never, minlength=1)
     i, j = divmod(int(each.argmax()), size)
     if not len(never):
         return 0, ""
-    return int(each.max()), f"{pair[0]} {first.labels[i]} and {pair[1]} {second.labels[j]} never meet: make it a rule?"
+    return int(each.max()), Said(
+        "{} {} and {} {} never meet: make it a rule?", pair[0], first.labels[i], pair[1], second.labels[j]
+    )

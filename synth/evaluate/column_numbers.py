@@ -8,6 +8,7 @@ import numpy as np
 from synth.evaluate.distances import apart
 from synth.evaluate.read_sample import values
 from synth.evaluate.verdict import DISTANCES, NOT, Measured, percent, rate, rate_average
+from synth.languages import Said
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
 
@@ -89,16 +90,16 @@ class ColumnNumbers:
         second = self.by_chance_mean * sqrt(max(self.tail - 1, 0) / 4)
         mean = Measured(value=self.mean_off, second=self.by_chance_mean)
         level, why = rate_average(mean, Measured(value=apart, second=second))
-        about = f"its mean is {versus(self.mean, self.date)}, its spread {self.spread_ratio:.2f} times"
+        about = Said("its mean is {}, its spread {:.2f} times", versus(self.mean, self.date), self.spread_ratio)
         return level, why, about
 
     @property
     def unserved(self) -> str:
         """Why no use of the column's shares is served, in words; empty where one is."""
         if self.distance is not None and rate(DISTANCES["columns"], self.distance, second=self.by_chance)[0] == NOT:
-            return f"{percent(self.distance)} of its filled cells in the wrong place"
+            return Said("{} of its filled cells in the wrong place", percent(self.distance))
         if rate(DISTANCES["columns"], abs(self.missing[0] - self.missing[1]))[0] == NOT:
-            return f"{percent(self.missing[1])} empty for {percent(self.missing[0])}"
+            return Said("{} empty for {}", percent(self.missing[1]), percent(self.missing[0]))
         return ""
 
 
@@ -128,8 +129,8 @@ def versus(both: Pair, date: bool) -> str:
     >>> versus((45800.4, 52300.2), False), versus((0.5, 1.25), False)
     ('52,300 in place of 45,800', '1.25 in place of 0.5')
     """
-    real, synthetic = (_day(v) if date else f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.4g}" for v in both)
-    return f"{synthetic} in place of {real}"
+    real, synthetic = (_day(v) if date else Said("{:,.0f}" if abs(v) >= 1000 else "{:.4g}", v) for v in both)
+    return Said("{} in place of {}", synthetic, real)
 
 
 def _day(value: float) -> str:

@@ -22,6 +22,7 @@ from synth.evaluate.read_sample import Sample, opened, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Verdict
+from synth.languages import Said
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:
@@ -90,9 +91,9 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("rows", "quality", "models", "classifier", "nearest", "attacked"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} {getattr(self, name)}: at least 1 row is needed")
+                raise UsageError("{} {}: at least 1 row is needed", name, getattr(self, name))
         if self.attacks < 0:
-            raise UsageError(f"attacks {self.attacks}: choose 0 for none, or more")
+            raise UsageError("attacks {}: choose 0 for none, or more", self.attacks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -238,7 +239,7 @@ def examine(
 def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
     for name in named:
         if name not in real.columns:
-            raise UsageError(f"`group={name}` is not a measured column; {meant(name, real.columns)}")
+            raise UsageError("`group={}` is not a measured column; {}", name, meant(name, real.columns))
     few = [n for n in real.categorical() if real.columns[n].cells <= MOST_GROUPS]
     return list(named) or few[:MOST_DIVIDERS]
 
@@ -259,30 +260,34 @@ def _figures(
     ]
     if (w := comparison.weighted) is not None and (beside := base.weighted) is not None:
         lines += [
-            ("one_way_weighted", f"one-way distance, rows weighted by {w.by}", w.mean, beside.mean),
-            ("two_way_weighted", f"two-way distance, rows weighted by {w.by}", w.pairs, beside.pairs),
+            ("one_way_weighted", Said("one-way distance, rows weighted by {}", w.by), w.mean, beside.mean),
+            ("two_way_weighted", Said("two-way distance, rows weighted by {}", w.by), w.pairs, beside.pairs),
         ]
     if comparison.worst_pair is not None:
         worst = [float(np.triu(c.pairs, 1).max()) for c in both]
-        about = f"two-way distance of the worst pair ({' and '.join(comparison.worst_pair)})"
+        about = Said("two-way distance of the worst pair ({})", " and ".join(comparison.worst_pair))
         lines.append(("worst_pair", about, worst[0], worst[1]))
     for name, label, of in OF_NUMBERS:
         far = [{n: v for n, o in c.one_way.items() if o.numbers and (v := of(o.numbers)) is not None} for c in both]
         if far[0]:
             farthest = max(far[0], key=lambda n: far[0][n])
-            lines.append((name, f"{farthest}: {label}", far[0][farthest], max(far[1].values(), default=None)))
+            lines.append(
+                (name, Said("{}: {}", farthest, Said(label)), far[0][farthest], max(far[1].values(), default=None))
+            )
     if comparison.group_means:
         g = max(comparison.group_means, key=lambda g: g.off)
-        about = f"{g.column} / {g.by}: a group's mean that is farthest off, in standard deviations"
+        about = Said("{} / {}: a group's mean that is farthest off, in standard deviations", g.column, g.by)
         lines.append(("group_mean", about, g.off, max((g.off for g in base.group_means), default=None)))
     if (r := comparison.correlation) is not None:
-        lines.append(("correlation", f"{' / '.join(r.columns)}: the correlation that is farthest off", r.off, r.second))
+        lines.append(
+            ("correlation", Said("{}: the correlation that is farthest off", " / ".join(r.columns)), r.off, r.second)
+        )
     if (seen := comparison.implausible) is not None:
-        about = "rows that could not be: with two values that half of the real rows never have together"
+        about = Said("rows that could not be: with two values that half of the real rows never have together")
         lines.append(("implausible", about, seen.share, seen.second))
     scores = [(n, label, True, getattr(alike[0], n), getattr(alike[1], n)) for n, label in SCORES]
     scores += [
-        (u.name, f"{u.label}, trained on synthetic rows", u.higher_is_better, u.synthetic, u.floor)
+        (u.name, Said("{}, trained on synthetic rows", Said(u.label)), u.higher_is_better, u.synthetic, u.floor)
         for u in (used.scores if used else ())
     ]
     scores.append(("c2st_auc", "two-sample classifier, area under ROC (0.5: cannot tell)", False, reported.auc, 0.5))

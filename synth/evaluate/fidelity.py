@@ -185,7 +185,7 @@ class Comparison:
 
     def _groups(self, name: str) -> Groups:
         if name not in self.groups:
-            raise UsageError(f"column {name!r} was not compared; choose one of {', '.join(self.columns)}")
+            raise UsageError("column {!r} was not compared; choose one of {}", name, ", ".join(self.columns))
         return self.groups[name]
 
     def _rows(self, where: tuple[str, str] | None) -> list[np.ndarray]:
@@ -194,7 +194,7 @@ class Comparison:
             return [np.ones(len(next(iter(c.values()))), dtype=bool) for c in self.codes]
         labels = self._groups(where[0]).labels
         if where[1] not in labels:
-            raise UsageError(f"{where[1]!r} is no group of {where[0]}; choose one of {', '.join(labels)}")
+            raise UsageError("{!r} is no group of {}; choose one of {}", where[1], where[0], ", ".join(labels))
         return [c[where[0]] == labels.index(where[1]) for c in self.codes]
 
 
@@ -260,7 +260,7 @@ def compare(
     """
     for limit, name in ((max_rows, "max_rows"), (quality_rows, "quality_rows")):
         if limit < 1:
-            raise UsageError(f"{name} {limit}: at least 1 row is needed")
+            raise UsageError("{} {}: at least 1 row is needed", name, limit)
     rng = np.random.default_rng(seed)
     ours, theirs = opened(real, synthetic, schema, limit=max_rows, rng=rng)
     return compare_samples(ours, theirs, quality_rows=quality_rows if quality else None, rng=rng, weight=schema.weight)

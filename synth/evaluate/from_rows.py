@@ -34,6 +34,7 @@ from synth.evaluate.verdict import (
     use_of,
 )
 from synth.generators.core.problem import misfit_in_words
+from synth.languages import Said
 
 TRIPLES = 200  # tables of three columns that are looked at, where there are more
 CELLS = 8  # groups of a column in them
@@ -136,20 +137,20 @@ def _amounts(comparison: Comparison) -> Iterator[Use | None]:
     known.sort(key=lambda c: -(c.mean_off or 0.0))
     off = [Measured(value=c.mean_off or 0.0, second=c.by_chance_mean) for c in known]
     yield use_by_parts("averages", {c.column: c.average for c in known if c.average}, off)
-    rated, off = {}, [Measured(value=g.off, second=g.second) for g in comparison.group_means]
+    rated: dict[str, tuple[str, str, str]] = {}
+    off = [Measured(value=g.off, second=g.second) for g in comparison.group_means]
     for g, of in zip(comparison.group_means, off, strict=True):
-        rated[f"{g.column}: {g.by} {g.group}"] = (
+        rated[Said("{}: {} {}", g.column, g.by, g.group)] = (
             *rate(AMOUNTS["group_means"], of.value, second=of.second),
             versus(g.mean, g.date),
         )
     yield use_by_parts("group_means", rated, off)
     if (farthest := comparison.correlation) is not None:
         real, synthetic = farthest.value
-        part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
+        part = Said("{}: {:.2f} in place of {:.2f}", " / ".join(farthest.columns), synthetic, real)
         yield _alone("correlations", Measured(value=farthest.off, second=farthest.second), part)
     if (seen := comparison.implausible) is not None:
-        part = seen.rule
-        yield _alone("implausible", Measured(value=seen.share, second=seen.second), part)
+        yield _alone("implausible", Measured(value=seen.share, second=seen.second), seen.rule)
 
 
 def _alone(name: str, of: Measured, part: str) -> Use:
@@ -178,7 +179,7 @@ def _predicted(utility: Utility | None) -> Use | None:
             return None
         return Use(
             name="prediction",
-            use=f"training a model that predicts {utility.target}",
+            use=Said("training a model that predicts {}", utility.target),
             level=rating[0],
             why=rating[1],
             value=score.synthetic,
@@ -191,8 +192,9 @@ def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:
     """Why two well-known scores need not agree."""
     if comparison.quality is None or two_sample is None:
         return ""
-    return (
-        f"SDMetrics' score of {100 * comparison.quality.score:.1f} % and a classifier's {two_sample.auc:.2f} are both "
-        "right: the first looks at one and two columns at a time, the second at whole rows, where small differences in "
-        "many columns add up."
+    return Said(
+        "SDMetrics' score of {:.1f} % and a classifier's {:.2f} are both right: the first looks at one and two "
+        "columns at a time, the second at whole rows, where small differences in many columns add up.",
+        100 * comparison.quality.score,
+        two_sample.auc,
     )

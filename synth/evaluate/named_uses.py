@@ -10,6 +10,7 @@ from synth.evaluate.distances import scored
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.read_sample import Sample
 from synth.evaluate.verdict import CARE, Measured, Use, mean, use_of
+from synth.languages import Said
 from synth.pipeline.uses import positive_of
 from synth.schema import uses as named
 from synth.schema.table import CATEGORICAL, Schema
@@ -40,9 +41,13 @@ class Coefficient:
         'coefficient of education: 5.3 (real 5.1, 95 % interval 4.708 to 5.492)'
         """
         low, high = (self.real + s * Z * self.error for s in (-1, 1))
-        return (
-            f"coefficient of {self.name}: {self.synthetic:.4g} (real {self.real:.4g}, 95 % interval {low:.4g} to "
-            f"{high:.4g})"
+        return Said(
+            "coefficient of {}: {:.4g} (real {:.4g}, 95 % interval {:.4g} to {:.4g})",
+            self.name,
+            self.synthetic,
+            self.real,
+            low,
+            high,
         )
 
 
@@ -64,7 +69,7 @@ def judged(schema: Schema, comparison: Comparison, real: Sample, synthetic: Samp
 def _tables(kind: str, use: named.Use, tables: Sequence[Measured]) -> Use:
     whole = mean(tables)
     assert whole is not None
-    return use_of(kind, whole, f"named: {use.words}")
+    return use_of(kind, whole, Said("named: {}", use.words))
 
 
 def _table(comparison: Comparison, names: tuple[str, ...]) -> Measured:
@@ -130,8 +135,8 @@ def judged_by(words: str, each: Sequence[Coefficient]) -> Use:
     """
     off = [(c.synthetic - c.real) / c.error for c in each if c.error > 0]
     if not off:
-        why = "it cannot be fitted to the rows"
-        return Use(name="regression", use=f"named: {words}", level=CARE, why=why, value=None)
+        why = Said("it cannot be fitted to the rows")
+        return Use(name="regression", use=Said("named: {}", words), level=CARE, why=why, value=None)
     of = Measured(value=float(np.sqrt(np.mean(np.square(off)))), second=BY_CHANCE)
     parts = [c.in_words for c in each]
-    return use_of("regression", of, f"named: {words}", digits=2, parts=parts)
+    return use_of("regression", of, Said("named: {}", words), digits=2, parts=parts)

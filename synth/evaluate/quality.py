@@ -12,6 +12,7 @@ import numpy as np
 
 from synth.errors import UsageError, need
 from synth.evaluate.read_sample import some, values
+from synth.languages import Said
 from synth.schema.dataset import Dataset
 from synth.schema.table import Column
 from synth.sources.rows.forest import Forest
@@ -59,7 +60,7 @@ class Quality:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data: for the steward alone."""
-        between = {f"{child} of {parent}": both for (child, parent), both in self.relations.items()}
+        between = {Said("{} of {}", child, parent): both for (child, parent), both in self.relations.items()}
         return {**vars(self), "relations": between}
 
 
@@ -119,7 +120,7 @@ def unscored() -> str | None:
     try:
         need("SDMetrics' quality score", "report", "sdmetrics", "copulas")
     except UsageError as error:
-        return str(error)
+        return error.said
     return None
 
 

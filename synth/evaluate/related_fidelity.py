@@ -22,6 +22,7 @@ from synth.evaluate.read_sample import Sample, forest
 from synth.evaluate.risks import Risks
 from synth.evaluate.risks import measure as attack
 from synth.evaluate.verdict import DISTANCES, WORSE, Measured, Verdict, mean, rate, use_of
+from synth.languages import Said
 from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
 from synth.schema import constraints, grouping
@@ -92,7 +93,7 @@ class Across:
             use_of(
                 "children",
                 Measured(value=n.distance, second=n.by_chance),
-                use=f"numbers of {n.child} of one {n.parent}",
+                use=Said("numbers of {} of one {}", n.child, n.parent),
             )
             for n in self.numbers
         ]
@@ -100,9 +101,9 @@ class Across:
             use_of(
                 "across",
                 _mean(pairs),
-                use=f"relations: {about}",
+                use=Said("relations: {}", about),
                 but={
-                    f"{p.first} and {p.second}": WORSE
+                    Said("{} and {}", p.first, p.second): WORSE
                     for p in sorted(pairs, key=lambda p: p.independent - p.distance)
                     if p.lost
                 },
@@ -110,7 +111,7 @@ class Across:
             for about, pairs in self.pairs.items()
         ]
         uses = [
-            use_of("across", _mean(pairs), use=f"named: {words}")
+            use_of("across", _mean(pairs), use=Said("named: {}", words))
             for words, pairs in self.named.items()
             if words not in self.regressions
         ]
@@ -196,17 +197,21 @@ def _asked(schema: Dataset, table: str) -> Iterator[tuple[str, View, list[tuple[
     up = [place(a, c) for a, c in above]
     for number in numbers:
         here = [place(table, c) for c in own]
-        yield (f"{number} by column of {table} and above", "rows", [(place(table, number), c) for c in [*here, *up]])
+        yield (
+            Said("{} by column of {} and above", number, table),
+            "rows",
+            [(place(table, number), c) for c in [*here, *up]],
+        )
     if table == schema.root:
         return
-    yield f"{table} with tables above", "rows", [(place(table, c), u) for c, u in product(own, up)]
+    yield Said("{} with tables above", table), "rows", [(place(table, c), u) for c, u in product(own, up)]
     key = schema.key_above(table)
     if key is not None and key.most_children > 1:
         ordered = key.order is not None
         view: View = "steps" if ordered else "siblings"
         listed = product(own, own) if ordered else combinations_with_replacement(own, 2)
         yield (
-            f"{table}: " + ("from one row to the next" if ordered else "two of one parent"),
+            Said("{}: {}", table, Said("from one row to the next" if ordered else "two of one parent")),
             view,
             [(place(table, a), place(table, b, other=True)) for a, b in listed],
         )
@@ -284,7 +289,7 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
 
 def _label(name: str) -> str:
     table, column, other = placed(name)
-    return f"{table}.{column}" + (" (of the other)" if other else "")
+    return Said("{}.{} (of the other)", table, column) if other else f"{table}.{column}"
 
 
 def plain(across: Across) -> dict[str, object]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from synth.evaluate.features import coordinates
 from synth.evaluate.read_sample import Sample
+from synth.languages import Said
 from synth.lazy import Lazy
 
 special = Lazy("scipy.special")
@@ -28,7 +29,7 @@ HALF = "half copied, half shuffled"
 OURS = "this table"
 LEVEL = 0.95  # of every interval
 WIDTH = 4  # columns of a statement about several
-SINGLING_OUT = ("singling out by one column", f"singling out by {WIDTH} columns")
+SINGLING_OUT = ("singling out by one column", Said("singling out by {} columns", WIDTH))
 TRIES = 20  # statements tried for each that is wanted
 FEW = 1_000  # rows by which statements that hold of many are left out at once
 COMPARED = 1 << 20  # cells compared at a time

@@ -24,6 +24,7 @@ from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
 from synth.evaluate.risks import Rate
 from synth.generators.core.mixture import Independent
 from synth.generators.method import Method
+from synth.languages import Said
 from synth.lazy import Lazy
 from synth.pipeline.methods import generator_named, granted
 from synth.privacy.curator import Grant
@@ -113,15 +114,15 @@ def measure(
     Privacy: public only.
     """
     if draws < FEWEST_DRAWS:
-        raise UsageError(f"`shadow_runs={draws}`: at least {FEWEST_DRAWS}, or 0 for none")
+        raise UsageError("`shadow_runs={}`: at least {}, or 0 for none", draws, FEWEST_DRAWS)
     link = relation_named(relation)
     pair = worst_pair(link, max_rows=max_rows)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     own, claim = _method(generator_named(method, link, options), pair, grant, draws)
-    out = [_shadow(own, f"{method}, this release's settings", seen, claim) for seen in (ANSWERS, TABLE)]
+    out = [_shadow(own, Said("{}, this release's settings", method), seen, claim) for seen in (ANSWERS, TABLE)]
     if method != Independent.name:
         other, its = _method(generator_named(Independent.name, link, None), pair, grant, draws)
-        out.append(_shadow(other, f"{Independent.name} at the same epsilon", TABLE, its))
+        out.append(_shadow(other, Said("{} at the same epsilon", Independent.name), TABLE, its))
     for name, draw in leaks(pair, rng).items():
         sides = [[{TABLE: draw(rows)} for _ in range(LEAKS)] for rows in (pair.one, pair.other)]
         out.append(_shadow(sides, name, TABLE, claim, private=False))

@@ -46,13 +46,13 @@ def utility(
     Errors: UsageError for a target that is not measured or does not vary.
     """
     if target not in real.columns:
-        raise UsageError(f"`target={target}` is not a measured column; {meant(target, real.columns)}")
+        raise UsageError("`target={}` is not a measured column; {}", target, meant(target, real.columns))
     train, held = real, test
     if held is None:
         order, cut = rng.permutation(real.used), max(1, int(HELD_OUT * real.used))
         train, held = real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
     if min(train.used, held.used) < 1:
-        raise UsageError(f"`target={target}`: too few real rows to train a model and test it; leave the target out")
+        raise UsageError("`target={}`: too few real rows to train a model and test it; leave the target out", target)
     trained = (synthetic, train, train.resampled(synthetic.used, rng))
     names = [n for n in real.columns if n != target]
     if real.columns[target].is_numeric:
@@ -85,7 +85,7 @@ def _regression(trained: Sequence[Sample], held: Sample, names: list[str], targe
     truth = held.values(target)
     rows = ~np.isnan(truth)
     if not rows.any() or len(np.unique(trained[1].positions[target])) < 2:
-        raise UsageError(f"`target={target}`: does not vary in the real rows; choose another column")
+        raise UsageError("`target={}`: does not vary in the real rows; choose another column", target)
     models = _guesses(trained, held, names, [t.values(target) for t in trained], "regressor")
     guesses = [None if m is None else m[0].predict(m[1])[rows] for m in models]
     kinds = (("r2", "R², boosted trees", True, r2_score), ("mae", "mean absolute error", False, mean_absolute_error))
@@ -101,7 +101,7 @@ def _classification(
     codes = _classes(trained[1], target, schema)
     labels = [codes[s.positions[target]] for s in (*trained, held)]
     if len(np.unique(labels[1])) < 2:
-        raise UsageError(f"`target={target}`: does not vary in the real rows; choose another column")
+        raise UsageError("`target={}`: does not vary in the real rows; choose another column", target)
     if len(np.unique(labels[1])) == 2 and set(np.unique(labels[3])) <= {0, 1}:
         return "binary", _binary(trained, held, names, labels)
     return "classes", _many(trained, held, names, labels)

@@ -11,15 +11,14 @@ Whoever shows it asks it for its words, which are in the language spoken: ``head
 ``prose``). What is stored is ``plain()``, in English, and ``Verdict.read`` makes the object of it again.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator, field_validator
 
-from synth.languages import Texts, _, numerals, prose, spoken
+from synth.languages import Said, Texts, _, numerals, prose, spoken
 
 GOOD, CARE, NOT = "good for", "usable with care for", "not for"
 LEVELS = (GOOD, CARE, NOT)
@@ -62,7 +61,7 @@ LIMITS = DISTANCES | AMOUNTS | OTHERS
 SKILL = (0.2, 0.5)  # of what a model trained on real rows predicts beyond guessing: lost, and still good, or usable
 LITTLE_SKILL = 0.05  # beyond guessing, below which real rows themselves predict nothing
 GUESSING = {"auc": 0.5, "r2": 0.0}
-ADVICE = {GOOD: "use it", CARE: "use it with care", NOT: "do not use it"}
+ADVICE = {GOOD: Said("use it"), CARE: Said("use it with care"), NOT: Said("do not use it")}
 USES = {
     "columns": "shares of single columns",
     "averages": "averages and spreads of numbers",
@@ -125,7 +124,7 @@ ALIKE_NAMED = 3  # uses of one kind that are named one by one
 KINDS = Texts(  # of which related tables have many
     {"columns": "single columns", "across": "tables of two columns", "children": "numbers of rows below another"}
 )
-FURTHER = re.compile("and ([0-9]+) more")
+Text = Annotated[str, WrapValidator(lambda value, check: value if isinstance(value, Said) else check(value))]
 
 
 class Part(BaseModel):
@@ -133,18 +132,16 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    name: str
-    why: str = ""
+    name: Text
+    why: Text = ""
 
     def __str__(self) -> str:
         """In the language spoken.
 
-        >>> str(Part(name="income", why="too far off")), str(Part(name="and 3 more"))
+        >>> str(Part(name="income", why="too far off")), str(Part(name=Said("and {} more", 3)))
         ('income (too far off)', 'and 3 more')
         """
-        if others := FURTHER.fullmatch(self.name):
-            return _("and {more} more").format(more=others[1])
-        return f"{names(self.name)} ({prose(self.why)})" if self.why else prose(self.name)
+        return f"{prose(self.name)} ({prose(self.why)})" if self.why else prose(self.name)
 
 
 class Use(BaseModel):
@@ -159,16 +156,16 @@ class Use(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str
-    use: str
+    use: Text
     level: str
-    why: str
+    why: Text
     value: float | None = Field(repr=False)
     second: float | None = Field(repr=False, default=None)
     independent: float | None = Field(repr=False, default=None)
     but: tuple[Part, ...] = Field(repr=False, default=())
     care: tuple[Part, ...] = Field(repr=False, default=())
     at_most: bool = False
-    parts: tuple[str, ...] = Field(repr=False, default=())
+    parts: tuple[Text, ...] = Field(repr=False, default=())
 
     @field_validator("but", "care", mode="before")
     @classmethod
@@ -183,8 +180,7 @@ class Use(BaseModel):
     @property
     def title(self) -> str:
         """What for."""
-        head, between, about = self.use.partition("relations: ")
-        return _("relations: {about}").format(about=prose(about)) if between and not head else prose(self.use)
+        return prose(self.use)
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -226,8 +222,9 @@ class Use(BaseModel):
 
     def plain(self) -> dict[str, Any]:
         """As JSON data, its sentence in English."""
+        plain = {n: list(v) if isinstance(v, tuple) else v for n, v in self.model_dump().items()}
         with spoken("en"):
-            return {**self.model_dump(mode="json"), "sentence": self.sentence}
+            return {**plain, "sentence": self.sentence}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,18 +304,13 @@ class Verdict:
         return [u.plain() for u in self.uses]
 
 
-def names(listed: str) -> str:
-    """Columns of related tables as the library writes them, with what it says of the other of two rows."""
-    return _(" and ").join(n.replace(" (of the other)", " " + _("(of the other)")) for n in listed.split(" and "))
-
-
 def percent(value: float) -> str:
     """A share as people read it, to a tenth of a percent.
 
     >>> percent(0.0526)
     '5.3 %'
     """
-    return f"{100 * value:.1f} %"
+    return Said("{:.1f} %", 100 * value)
 
 
 def advice(rating: tuple[str, str]) -> str:
@@ -328,7 +320,7 @@ def advice(rating: tuple[str, str]) -> str:
     'use it: small in itself'
     """
     level, why = rating
-    return why if level == NOT and why == WORSE else f"{ADVICE[level]}: {why}"
+    return why if level == NOT and why == WORSE else Said("{}: {}", ADVICE[level], Said(why))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,7 +413,7 @@ def rate_score(name: str, value: float, real: float, *, floor: float | None = No
             return None
         by_skill = GOOD if lost <= SKILL[0] * skill else CARE if lost <= SKILL[1] * skill else NOT
         if LEVELS.index(by_skill) > LEVELS.index(level):
-            return by_skill, f"{100 * lost / skill:.0f} % of what real rows predict is lost"
+            return by_skill, Said("{:.0f} % of what real rows predict is lost", 100 * lost / skill)
     return level, why
 
 
@@ -456,4 +448,4 @@ def use_by_parts(name: str, rated: Mapping[str, tuple[str, str, str]], off: Sequ
 
 def _first(parts: Mapping[str, str]) -> tuple[Part, ...]:
     listed = [Part(name=n, why=w) for n, w in parts.items()]
-    return (*listed[:NAMED], *([Part(name=f"and {len(parts) - NAMED} more")] if len(parts) > NAMED else []))
+    return (*listed[:NAMED], *([Part(name=Said("and {} more", len(parts) - NAMED))] if len(parts) > NAMED else []))

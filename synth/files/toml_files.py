@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from synth.errors import InputError
 from synth.files import regular_files
+from synth.languages import Said
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -23,9 +24,11 @@ def read(path: Path, *, kind: str, variable: str, page: str) -> dict[str, Any]:
     try:
         return tomllib.loads(regular_files.text(path))
     except OSError as error:
-        raise InputError(f"{kind} {path}: {error.strerror or 'cannot be read'}; correct {variable}") from None
+        raise InputError(
+            "{} {}: {}; correct {}", kind, path, error.strerror or Said("cannot be read"), variable
+        ) from None
     except (ValueError, RecursionError):  # also of a number of thousands of digits
-        raise InputError(f"{kind} {path}: not a TOML file; see {page} for its form") from None
+        raise InputError("{} {}: not a TOML file; see {} for its form", kind, path, page) from None
 
 
 def load(path: Path, form: type[Model], *, kind: str, variable: str) -> Model:
@@ -42,4 +45,6 @@ def load(path: Path, form: type[Model], *, kind: str, variable: str) -> Model:
     where = ".".join(map(str, fault["loc"]))
     rule = fault["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
     rule = "is not known here; remove it" if fault["type"] == "extra_forbidden" else rule
-    raise InputError(f"{kind} {path}: {f'{where}: ' if where else ''}{rule}; see docs/app.md for its form")
+    raise InputError(
+        "{} {}: {}{}; see docs/app.md for its form", kind, path, Said("{}: ", where) if where else "", rule
+    )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from synth.errors import UsageError, likely
 from synth.generators.base import Enough, Fit, Run, Setting
+from synth.languages import Said
 
 GONE = {"back_end": "mixture"}  # what requests and releases of earlier versions may still say, as it is now
 YES, NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
@@ -149,7 +150,9 @@ class Method(ABC):
         value = getattr(self, name)
         if not allowed.admits(value):
             near = likely(str(value), allowed.words) if isinstance(allowed, OneOf) else ""
-            raise UsageError(f"`options.{name}={value}`: {near or f'must be {allowed}'} (method {self.name}{where})")
+            raise UsageError(
+                "`options.{}={}`: {} (method {}{})", name, value, near or Said("must be {}", allowed), self.name, where
+            )
 
     def check_together(self) -> None:  # noqa: B027
         """What options forbid each other. Errors: UsageError."""
@@ -173,8 +176,8 @@ def with_options(method: Method, given: Mapping[str, Any]) -> Method:
     for name in given:
         if name not in known:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"
-            remedy = likely(name, known) or f"its options are {listed}"
-            raise UsageError(f"`options.{name}=`: method {method.name} has no such option; {remedy}")
+            remedy = likely(name, known) or Said("its options are {}", listed)
+            raise UsageError("`options.{}=`: method {} has no such option; {}", name, method.name, remedy)
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
     made = replace(method, **read) if read else method  # type: ignore[type-var]
     made.check_options()
@@ -184,7 +187,7 @@ def with_options(method: Method, given: Mapping[str, Any]) -> Method:
 def _read(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, bool):
         if str(value).lower() not in YES + NO:
-            raise UsageError(f"`options.{name}={value}`: say yes or no")
+            raise UsageError("`options.{}={}`: say yes or no", name, value)
         return str(value).lower() in YES
     try:
         if isinstance(value, str) and "_" in value and not isinstance(default, str):
@@ -196,5 +199,5 @@ def _read(name: str, value: Any, default: Any) -> Any:
             return read
         raise ValueError("a fraction is no whole number")
     except (TypeError, ValueError, OverflowError):
-        kind = {int: "a whole number", float: "a number"}.get(type(default), "text")
-        raise UsageError(f"`options.{name}={value}`: must be {kind}, as {default} is") from None
+        kind = {int: Said("a whole number"), float: Said("a number")}.get(type(default), Said("text"))
+        raise UsageError("`options.{}={}`: must be {}, as {} is", name, value, kind, default) from None

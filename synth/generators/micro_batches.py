@@ -56,8 +56,10 @@ def enough(what: str, *, fewer: str) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError:
         raise UsageError(
-            f"the device's memory is too small for {what}, even in the smallest pieces: choose `device=cpu`, free the "
-            f"device of other programs, or ask for fewer {fewer}"
+            "the device's memory is too small for {}, even in the smallest pieces: choose `device=cpu`, free the "
+            "device of other programs, or ask for fewer {}",
+            what,
+            fewer,
         ) from None
 
 

@@ -110,7 +110,7 @@ def ask(*, by: str, why: str, job: Job, questions: Any, epsilon: float) -> Asked
         whole_files.write(path / QUESTION, json.dumps(plain, ensure_ascii=False))
     except OSError as error:
         why = error.strerror or "refused"
-        raise InputError(f"the question cannot be stored ({why}); name a writable place in SYNTH_HOME") from None
+        raise InputError("the question cannot be stored ({}); name a writable place in SYNTH_HOME", why) from None
     return stored
 
 
@@ -128,7 +128,7 @@ def listing() -> list[Asked]:
 
 def _words(text: str) -> str:
     if not is_text(text) or len(text) > MOST_WORDS:
-        raise UsageError(f"the reason: at most {MOST_WORDS} letters; write it shorter")
+        raise UsageError("the reason: at most {} letters; write it shorter", MOST_WORDS)
     return text.strip()
 
 

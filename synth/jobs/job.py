@@ -4,7 +4,7 @@ A job is a folder with ``request.json`` (public options), ``status.json`` (repla
 never meets half of it), ``process.json`` (who was started), ``run`` (the id that its charge carries), ``cancel`` (its
 presence asks to stop), ``log.txt`` (the worker's stderr) and ``result.json`` (its stdout). No private value belongs in
 any of them, and no outcome of a check of private rows: that some row is ragged, that there is none, that these were
-charged before, is exact and free of budget. So why a job failed stands in ``why.txt`` alone, whatever the reason is,
+charged before, is exact and free of budget. So why a job failed stands in ``why.json`` alone, whatever the reason is,
 for whoever may open its table; everybody else is told ``UNSAID``.
 
 A process is known by its number and by when it began: numbers are given again, and the clock may be set meanwhile. Jobs
@@ -32,6 +32,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from synth.errors import InputError, SynthError, UsageError
 from synth.files import regular_files, whole_files
+from synth.languages import as_said, with_said
 
 PROC = Path("/proc")
 
@@ -71,7 +72,7 @@ def alive(pid: int, began: str | None) -> bool:
     return began is not None and identity(pid) == began
 
 
-Said = TypeVar("Said")
+One = TypeVar("One")
 FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
@@ -82,7 +83,7 @@ FOLDER = "SYNTH_JOB"  # in a worker's environment: the job's folder, which says 
 RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
 PROGRAM = (sys.executable, "-m", "synth")
 AS_ASKED = ["run", "--json"]  # with --job after it: whatever the folder's request asks for
-WHY = "why.txt"
+WHY = "why.json"
 DESCRIPTION = "description.json"  # the schema of a request that names none
 LEARNT, COUNTS = "learnt.schema.json", "counts.json"  # what a learning job and one of statistics leave
 
@@ -155,10 +156,8 @@ class Job:
 
     def why(self) -> str:
         """Why it failed, in its worker's words: for whoever may open its table, and nobody else."""
-        try:
-            return regular_files.text(self.path / WHY)
-        except (OSError, UnicodeDecodeError):
-            return self.status().message
+        told = read_json(self.path / WHY)
+        return str(self.status().message) if told is None else told["why"]
 
     def status(self) -> Status:
         """The state now; a worker that vanished without a last word reads as failed.
@@ -208,7 +207,7 @@ class Job:
         Its stdout becomes result.json, its stderr log.txt. Errors: UsageError for a job started before.
         """
         if self.status().final or (self.path / "process.json").exists():
-            raise UsageError(f"job {self.path}: already started or ended; create a new one")
+            raise UsageError("job {}: already started or ended; create a new one", self.path)
         command = [*program, *arguments, "--job", str(self.path)]
         with open(self.path / "result.json", "wb") as out, open(self.path / "log.txt", "wb") as log:
             process = subprocess.Popen(
@@ -236,15 +235,16 @@ class Job:
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
         known = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
         try:
-            return READER().validate_json(json.dumps(known), strict=True)
+            status: Status = READER().validate_json(json.dumps(known), strict=True)
         except ValidationError:
             raise InputError(
-                f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again"
+                "job {}: status.json is damaged; the ledger says what it spent, start it again", self.path
             ) from None
+        return replace(status, message=known.get("message", ""))
 
     def _read(self, name: str, otherwise: str) -> dict[str, Any]:
         if (plain := read_json(self.path / name)) is None:
-            raise InputError(f"job {self.path}: {otherwise}")
+            raise InputError("job {}: {}", self.path, otherwise)
         return plain
 
 
@@ -254,7 +254,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         plain = json.loads(regular_files.text(path))
     except (OSError, ValueError, RecursionError):
         return None
-    return plain if isinstance(plain, dict) else None
+    return as_said(plain) if isinstance(plain, dict) else None
 
 
 def home() -> Path:
@@ -273,7 +273,7 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     job = Job(folder if folder is not None else home() / f"{stamp}-{secrets.token_hex(3)}")
     if (job.path / "request.json").exists():
-        raise UsageError(f"job {job.path}: the folder holds a job already; name another one")
+        raise UsageError("job {}: the folder holds a job already; name another one", job.path)
     try:
         job.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         job.write(Status())
@@ -282,7 +282,7 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
     except OSError as error:
         reason = error.strerror or "refused"
         raise InputError(
-            f"job {job.path}: the folder cannot be made ({reason}); name a writable place in SYNTH_HOME"
+            "job {}: the folder cannot be made ({}); name a writable place in SYNTH_HOME", job.path, reason
         ) from None
     return job
 
@@ -303,7 +303,7 @@ def those(holds: Callable[[Job], Any]) -> Iterator[Job]:
     return (job for job, _said in each(holds))
 
 
-def each(of: Callable[[Job], Said | None]) -> Iterator[tuple[Job, Said]]:
+def each(of: Callable[[Job], One | None]) -> Iterator[tuple[Job, One]]:
     """The jobs of which something holds, each with what, newest first; one that cannot be read is left out."""
     for job in listing():
         with suppress(SynthError):
@@ -313,9 +313,9 @@ def each(of: Callable[[Job], Said | None]) -> Iterator[tuple[Job, Said]]:
 
 def _write(path: Path, plain: dict[str, Any]) -> None:
     try:
-        text = json.dumps(plain, indent=1)
+        text = json.dumps(with_said(plain), indent=1)
     except (TypeError, ValueError):
-        raise UsageError(f"job {path.parent}: {path.name} must be JSON data") from None
+        raise UsageError("job {}: {} must be JSON data", path.parent, path.name) from None
     whole_files.write(path, text, durable=False)
 
 

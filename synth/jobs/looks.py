@@ -47,7 +47,7 @@ def choose(chosen: Sequence[Job], how: str, *, by: str = "") -> None:
     Errors: UsageError for another, or once one was signed; then nothing is recorded of any.
     """
     if how not in (ways := CHOICES if len(chosen) == 1 else OF_SEVERAL):
-        raise UsageError(f"choice {how!r}: say one of {', '.join(ways)}")
+        raise UsageError("choice {!r}: say one of {}", how, ", ".join(ways))
     if any(map(signed, chosen)):
         raise UsageError("a reviewer has released this run as it was chosen; what he signed stands")
     for job in chosen:
@@ -66,7 +66,7 @@ def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
         raise UsageError("noisy counts have already decided between these runs; that decision stands")
     part = {job.path.name, *(one.path.name for one in losers)}
     if left_out := [one.path.name for one in rivals(job) if one.path.name not in part]:
-        raise UsageError(f"{len(left_out)} compared runs were left out of the choice; include all of them")
+        raise UsageError("{} compared runs were left out of the choice; include all of them", len(left_out))
     _note(job, CHOICE, {"how": "private", "in_words": PAID, "by": by, "line": line, "among": sorted(part)})
     for one in losers:
         if (choice(one) or {}).get("how") == "private":
@@ -102,7 +102,9 @@ def signature(release: str | Path) -> dict[str, Any] | None:
     place = Path(release).resolve()
     job = Job(place.parent)
     if (noted := released(job)) is None and os.path.lexists(job.path / RELEASED):
-        raise UsageError(f"{RELEASED} beside it cannot be read, so nothing shows what a reviewer signed; ask him again")
+        raise UsageError(
+            "{} beside it cannot be read, so nothing shows what a reviewer signed; ask him again", RELEASED
+        )
     shown: dict[str, Any] | None = (noted or {}).get("shown")
     if shown is not None and (files(place) != shown["files"] or (choice(job) or {}).get("how") != shown["choice"]):
         raise UsageError("it was changed after a reviewer had released it; make it again, and ask for another release")

@@ -1,6 +1,7 @@
 """The worker's side of a job: tells how far it is, and stops where it is asked to."""
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from typing import Any, Self
 from synth.files import whole_files
 from synth.jobs.job import UNSAID, WHY, Cancelled, Job, Status, identity
 from synth.jobs.stages import stage_in_words
+from synth.languages import with_said
 
 
 @contextmanager
@@ -132,7 +134,8 @@ class Reporter:
         fraction = 1.0 if state == "done" else self.fraction
         if state == "failed" and self._job is not None:
             with contextlib.suppress(OSError):
-                whole_files.write(self._job.path / WHY, message, private=True, durable=False)
+                text = json.dumps(with_said({"why": message}))
+                whole_files.write(self._job.path / WHY, text, private=True, durable=False)
             message = UNSAID
         ended = {"state": state, "message": message, "exit_code": exit_code, "fraction": fraction}
         self._status = replace(self._status, **ended)  # type: ignore[arg-type]

@@ -1,18 +1,18 @@
 """The languages of pages, messages and reports: one catalogue of translations a language, in gettext's form.
 
-English stands in the code; `synth/languages/de.po` has the German of each text. Code writes
-``_("{n} rows").format(n=n)`` for a text of its own, ``Texts(...)`` for texts at the head of a
-file, which are translated when read, and ``phrase(message)`` for a finished sentence of the library. What has no
-translation stays English.
+English stands in the code; `synth/languages/de.po` has the German of each text. Pages and reports write
+``_("{n} rows").format(n=n)`` for a text of their own, and ``Texts(...)`` for texts at the head of a file, which are
+translated when read. The library says ``Said("{} rows", n)``, as its errors do, and whoever shows it
+``prose(message)``. What has no translation stays English.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from gettext import c2py
-from numbers import Real
+from numbers import Number
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
@@ -78,7 +78,7 @@ class _Writer(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> Any:
         text = super().format_field(value, format_spec)
-        return numerals(text) if isinstance(value, Real) and not isinstance(value, bool) else text
+        return numerals(text) if isinstance(value, Number) and not isinstance(value, bool) else text
 
 
 class _Foreign(str):
@@ -119,34 +119,6 @@ def ngettext(one: str, many: str, n: int) -> str:
     return filled if code in ("en", MARKED) else _Foreign(filled)
 
 
-def phrase(message: str) -> str:
-    """A finished sentence of the library, whose places are filled already, in the current language."""
-    code = current()
-    if code == "en" or not message:
-        return message
-    if code == MARKED:
-        return f"⟦{message}⟧" if _phrase("de", message) != message else message
-    return _phrase(code, message)
-
-
-def _phrase(code: str, message: str, depth: int = 0) -> str:
-    if (exact := _catalogue(code).get(message)) is not None:
-        return exact
-    if depth > 4:
-        return message
-    for fixed, names, target in _patterns(code):
-        if (found := _between(fixed, message)) is not None:
-            parts = [_phrase(code, g, depth + 1) if " " in g else g for g in found]
-            filled = dict(zip(names, parts, strict=True))
-            return _PLACE.sub(lambda m, filled=filled: filled.get(m[1], m[0]), target)  # type: ignore[misc]
-    head, between, rest = message.partition(": ")  # a name, and what is said of it
-    if between and (said := _phrase(code, rest, depth + 1)) != rest:
-        return f"{head}: {said}"
-    if message.endswith("."):
-        return f"{_phrase(code, message[:-1], depth + 1)}."
-    return message
-
-
 def numerals(text: str) -> str:
     """A number that is written as in English, with the marks of the language spoken: the catalogue's header names them.
 
@@ -157,21 +129,120 @@ def numerals(text: str) -> str:
     return text if code in ("en", MARKED) else text.translate(_marks(code))
 
 
+class Said(str):
+    """A message in English that can be said in any language: its text, with a place for each value, and the values.
+
+    A text stands in the code so. A value is a number, a name, which stays as it is, or ``Said`` itself; that of an
+    error is its message.
+
+    >>> message = Said("column {}: {:,} rows", "age", 1234)
+    >>> message, message.text, message.values
+    ('column age: 1,234 rows', 'column {}: {:,} rows', ('age', 1234))
+    """
+
+    __slots__ = ("text", "values")
+    text: str
+    values: tuple[Any, ...]
+
+    def __new__(cls, text: str, *values: object) -> "Said":
+        held = tuple(map(_held, values))
+        made = super().__new__(cls, text.format(*held) if held else text)
+        made.text, made.values = text, held
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Said, (self.text, *self.values)
+
+
+def _held(value: Any) -> str | Number:
+    if isinstance(value, Exception) and value.args and isinstance(value.args[0], str):
+        return value.args[0]
+    value = value.item() if hasattr(value, "item") else value  # of numpy
+    return value if isinstance(value, str | Number) else str(value)
+
+
+def joined(between: str, messages: Iterable[object]) -> Said:
+    """Several messages one after another.
+
+    >>> joined("; ", ["a", Said("{} b", 2)])
+    'a; 2 b'
+    """
+    listed = tuple(messages)
+    return Said(between.join(["{}"] * len(listed)), *listed)
+
+
+PLACES: Final = re.compile(r"(?:[^{}]|{{|}}|{(?:!r)?(?::,?(?:\.\d\d?)?[a-z%]?)?})*")  # no other is read from a file
+
+
+def with_said(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON data that ``as_said`` reads again: ``said`` has by its English the text and values of each message in it.
+
+    >>> with_said({"a": Said("{} rows", 2)})
+    {'a': '2 rows', 'said': {'2 rows': ['{} rows', 2]}}
+    """
+    found = _found(plain)
+    return {**plain, **({"said": found} if found else {})}
+
+
+def _found(plain: Any) -> dict[str, Any]:
+    if isinstance(plain, Said):
+        return {str(plain): _parts(plain)} if plain.values else {}
+    parts = plain.values() if isinstance(plain, Mapping) else plain if isinstance(plain, list | tuple) else ()
+    return {english: said for part in parts for english, said in _found(part).items()}
+
+
+def _parts(said: Said) -> list[Any]:
+    return [said.text, *(_parts(v) if isinstance(v, Said) else v for v in said.values)]
+
+
+def as_said(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``with_said`` made: each text that its ``said`` explains is ``Said`` again; what explains none is ignored.
+
+    >>> as_said(with_said({"a": Said("{} rows", 2)}))["a"].values
+    (2,)
+    """
+    table = {}
+    for english, parts in dict(plain.get("said") or {}).items():
+        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+            if (said := _made(parts)) == english:
+                table[english] = said
+    return {name: _again(part, table) for name, part in plain.items() if name != "said"}
+
+
+def _made(parts: Any) -> Said:
+    text, *values = parts
+    if not PLACES.fullmatch(text):
+        raise ValueError("another form of place")
+    return Said(text, *(_made(v) if isinstance(v, list) else v for v in values))
+
+
+def _again(plain: Any, table: Mapping[str, Said]) -> Any:
+    if isinstance(plain, Said) or not table:
+        return plain
+    if isinstance(plain, str):
+        return table.get(plain, plain)
+    if isinstance(plain, Mapping):
+        return {name: _again(part, table) for name, part in plain.items()}
+    return [_again(part, table) for part in plain] if isinstance(plain, list | tuple) else plain
+
+
 def prose(message: str) -> str:
-    """As ``phrase``, and the numbers in what was translated with the marks of the language spoken."""
-    if (said := phrase(message)) == message or current() == MARKED:
-        return said
-    return _NUMBER.sub(lambda m: numerals(m[0]), said)
+    """A text of the library in the language spoken, with its values: what was ``Said``, or stands in the code so."""
+    code = current()
+    if code == "en" or not message:
+        return message
+    text, values = (message.text, message.values) if isinstance(message, Said) else (message, ())
+    told = _catalogue("de" if code == MARKED else code).get(text)
+    if code == MARKED:
+        told = told and f"⟦{text}⟧"
+    named = [prose(v) if isinstance(v, Said) else v for v in values]
+    return _Foreign(told or text).format(*named) if values else told or text
 
 
 @cache
 def _marks(code: str) -> dict[int, str]:
     about = _file(code).metadata
     return {ord("."): about.get("X-Decimal-Mark", "."), ord(","): about.get("X-Thousands-Mark", ",")}
-
-
-_NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
-_PLACE = re.compile(r"\{(\w+)(?:![rsa])?(?::[^{}]*)?\}")
 
 
 @cache
@@ -191,38 +262,6 @@ def _plurals(code: str) -> tuple[Callable[[int], int], dict[str, dict[int, str]]
     """Which form a number takes, and the forms of each text that has some."""
     rule = _file(code).metadata["Plural-Forms"].split("plural=")[1].rstrip("; ")
     return c2py(rule), {e.msgid: e.msgstr_plural for e in _file(code) if e.msgid_plural}
-
-
-@cache
-def _patterns(code: str) -> list[tuple[list[str], list[str], str]]:
-    """Texts with places, the longest first: what stands between the places, the places' names, the translation."""
-    results = []
-    for text, target in _catalogue(code).items():
-        pieces = _PLACE.split(text)
-        fixed, names = pieces[::2], pieces[1::2]
-        if names and any(" " in piece.strip() for piece in fixed):
-            results.append((fixed, names, target))
-    return sorted(results, key=lambda f: -len("".join(f[0])))
-
-
-def _between(fixed: list[str], message: str) -> list[str] | None:
-    """What stands in the places of a text; None for another text. Each piece is met where it first stands.
-
-    No later meeting could do better, so nothing is tried twice: the time is the message's length times the pieces.
-
-    >>> _between(["column ", ": ", " rows"], "column a: b: 3 rows")
-    ['a', 'b: 3']
-    """
-    if not (message.startswith(fixed[0]) and message.endswith(fixed[-1])):
-        return None
-    at, found = len(fixed[0]), []
-    for piece in fixed[1:-1]:
-        if (there := message.find(piece, at)) < 0:
-            return None
-        found.append(message[at:there])
-        at = there + len(piece)
-    end = len(message) - len(fixed[-1])
-    return [*found, message[at:end]] if at <= end else None
 
 
 class Texts(Mapping[Any, Any]):

@@ -64,6 +64,6 @@ class Comparisons:
 
     def _check(self, question: Above) -> None:
         if question.number in self._over:
-            raise BudgetError(f"round {question.number} of comparisons is over; a new round has to be paid for")
+            raise BudgetError("round {} of comparisons is over; a new round has to be paid for", question.number)
         if self._scales.get(question.number, question.scale) != question.scale:
-            raise BudgetError(f"round {question.number} of comparisons was paid for with another scale")
+            raise BudgetError("round {} of comparisons was paid for with another scale", question.number)

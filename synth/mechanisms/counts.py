@@ -66,7 +66,7 @@ def check_noise(sigma: float) -> None:
     Privacy: public only.
     """
     if sigma > WIDEST:
-        raise BudgetError(FAINT.format(sigma, WIDEST))
+        raise BudgetError(FAINT, sigma, WIDEST)
 
 
 def changed_cells(_: Any, adjacency: Adjacency) -> int:

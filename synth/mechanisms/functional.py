@@ -52,7 +52,9 @@ class Functional:
         released = self._paths.get(question.key)
         fresh = len(_fresh(question, released)) * question.each
         if fresh + (len(released.noisy) if released else 0) > MAX_POINTS:
-            raise UsageError(f"path {question.name!r} would release more than {MAX_POINTS} numbers; ask fewer points")
+            raise UsageError(
+                "path {!r} would release more than {} numbers; ask fewer points", question.name, MAX_POINTS
+            )
         if released:
             return []
         size = sensitivity(adjacency)

@@ -71,8 +71,11 @@ class Descents:
         taken, plan = entry.taken if entry else 0, question.descent
         if question.number != taken or taken >= plan.steps:
             raise BudgetError(
-                f"step {question.number} of {plan.purpose} is not paid for: {taken} of its {plan.steps} steps are "
-                "taken, and they come in order"
+                "step {} of {} is not paid for: {} of its {} steps are taken, and they come in order",
+                question.number,
+                plan.purpose,
+                taken,
+                plan.steps,
             )
         if entry:
             return []
@@ -222,7 +225,7 @@ def check_places(question: Step) -> None:
     Privacy: public only.
     """
     if question.descent.weights > WEIGHTS:
-        raise UsageError(LARGE.format(question.descent.weights, WEIGHTS))
+        raise UsageError(LARGE, question.descent.weights, WEIGHTS)
     plan, place = question.descent, np.arange(CHUNK)
     rows = np.stack([place * (2 * j + 7) % s for j, s in enumerate(plan.sizes)], axis=1)
     draws = np.sin(1.0 + place[:, None] * np.arange(3, plan.latent + 3))

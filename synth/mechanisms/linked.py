@@ -38,7 +38,7 @@ def events(question: Linked, adjacency: Adjacency) -> list[Event]:
     Errors: BudgetError for more noise than whole numbers of 63 bits hold.
     """
     if (most := max((m.sigma for m in question.marginals), default=0.0)) > MOST_NOISE:
-        raise BudgetError(FAINT.format(most, MOST_NOISE))
+        raise BudgetError(FAINT, most, MOST_NOISE)
     size, name = sensitivity(adjacency), f"{question.table} {question.view}: {question.purpose}"
     return [
         GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals

@@ -65,7 +65,7 @@ def _whole(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """Exact scores in units of ``GRAIN``, int64: private. Errors: UsageError for what is public alone."""
     if max(float(np.abs(e).max()) for e in question.expected) > MAX_COUNT:
         raise UsageError(
-            f"choices are made among counts up to {MAX_COUNT:.0f}; sample the table, or choose another method"
+            "choices are made among counts up to {:.0f}; sample the table, or choose another method", MAX_COUNT
         )
     exact = [c.astype(np.int64) * round(1 / GRAIN) for c in counts.exact(question.tables, rows)]
     expected = [np.rint(e / GRAIN).astype(np.int64) for e in question.expected]

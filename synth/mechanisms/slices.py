@@ -77,22 +77,27 @@ def _check(question: Slices, adjacency: Adjacency) -> None:
     """Refuses what has no proof. Errors: UsageError."""
     if question.groups is None and not adjacency.rows_are_public:
         raise UsageError(
-            f"a slice for each record reveals the number of rows, which {adjacency.relation} with unit "
-            f"{adjacency.unit} "
-            "protects; set a number of groups, or choose zero_out or replace_one with a row as the unit"
+            "a slice for each record reveals the number of rows, which {} with unit {} protects; set a number of "
+            "groups, or choose zero_out or replace_one with a row as the unit",
+            adjacency.relation,
+            adjacency.unit,
         )
     if question.drawn and not (adjacency.rows_are_public and adjacency.by_row):
         raise UsageError(
-            f"records drawn without replacement have no proof under {adjacency.relation} with unit {adjacency.unit}; "
-            "leave sampling out, or choose zero_out or replace_one with a row as the unit"
+            "records drawn without replacement have no proof under {} with unit {}; leave sampling out, or choose "
+            "zero_out or replace_one with a row as the unit",
+            adjacency.relation,
+            adjacency.unit,
         )
     if question.rate < 1 and (adjacency.relation is Relation.REPLACE_ONE or not adjacency.by_row):
         raise UsageError(
-            f"sampled records have no proof under {adjacency.relation} with unit {adjacency.unit}; set the rate to 1, "
-            "or choose add_remove or zero_out with a row as the unit"
+            "sampled records have no proof under {} with unit {}; set the rate to 1, or choose add_remove or "
+            "zero_out with a row as the unit",
+            adjacency.relation,
+            adjacency.unit,
         )
     if question.encoding.dim > WIDEST:
-        raise UsageError(f"slices of {question.encoding.dim} coordinates: at most {WIDEST}; group categories")
+        raise UsageError("slices of {} coordinates: at most {}; group categories", question.encoding.dim, WIDEST)
     if sum(int((t * t).sum(1).max(initial=0)) for t in _whole(question)) > round(question.pitch**-2):
         raise UsageError("slices: a row's norm exceeds 1 on the lattice; lower the weights of the columns")
 

@@ -55,7 +55,7 @@ class Classes:
     def check_size(self, plan: Teachers) -> None:
         """Errors: BudgetError where teachers would not fit in memory."""
         if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
-            raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
+            raise BudgetError(SCATTERED, plan.teachers, plan.most_rows, plan.table.shape[1])
 
     def taught(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> TaughtTeachers:
         """The teachers of a plan, as they have learnt so far. ``rows``: by column the positions (n,)."""

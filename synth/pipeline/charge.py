@@ -14,6 +14,7 @@ import numpy as np
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UnsettledError, UsageError
 from synth.generators.base import Ask, Run, Setting
 from synth.jobs import Cancelled, uninterrupted
+from synth.languages import Said
 from synth.pipeline import rehearsal, same_rows
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn, rows_to_learn
@@ -131,23 +132,23 @@ class ChargedRun:
             if self.line is None and not self._recorded_after_all(error):
                 if isinstance(error, UnsettledError):  # it may be there: who cannot know has spent
                     self._tell()
-                    raise SpentError(f"{error}; epsilon {self.plan.grant.epsilon:g} counts as spent") from error
+                    raise SpentError("{}; epsilon {:g} counts as spent", error, self.plan.grant.epsilon) from error
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
+            why: object = error
             if isinstance(error, OSError):
                 why = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
-            else:  # a foreign exception's text may quote a cell, so only its kind is named
-                why = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
-            end = "cancelled" if cancelled else f"failed after the budget was committed: {why}"
-            end += f"; epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}"
-            raise SpentError(end) from error
+            elif not isinstance(error, SynthError):  # its text may quote a cell, so only its kind is named
+                why = Said("internal error {}", type(error).__name__)
+            end = Said("cancelled") if cancelled else Said("failed after the budget was committed: {}", why)
+            raise SpentError("{}; epsilon {:g} is spent{}", end, self.plan.grant.epsilon, unrecorded) from error
         self.shut()
         if not self._owner.here:
             return
         unrecorded = self._outcome("done", {"epsilon_derived": self.epsilon_derived})
         if unrecorded:
-            raise SpentError(f"the run is done and epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}")
+            raise SpentError("the run is done and epsilon {:g} is spent{}", self.plan.grant.epsilon, unrecorded)
 
     def card(self) -> Card:
         """The release card, with the price of a schema that was learnt before; no rows are made yet."""
@@ -229,8 +230,10 @@ class ChargedRun:
             with uninterrupted():
                 self.plan.book.outcome(self.line.run, state=state, detail=detail)
         except (SynthError, OSError) as error:  # a full disk; a ledger that was removed, replaced or put back
-            why = str(error) if isinstance(error, SynthError) else error.strerror
-            return f"; how the run ended could not be recorded ({why}): look at the ledger with `synth.Ledger.verify`"
+            why = error if isinstance(error, SynthError) else error.strerror
+            return Said(
+                "; how the run ended could not be recorded ({}): look at the ledger with `synth.Ledger.verify`", why
+            )
         return ""
 
     def _rows(self) -> Mapping[str, Any]:

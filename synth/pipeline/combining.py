@@ -106,7 +106,7 @@ def beyond(release: str | Path, columns: Sequence[str]) -> tuple[str, ...]:
     stored, asked = folder.load_release(release), tuple(dict.fromkeys(columns))
     for name in asked:
         if name not in stored.setting.schema.measured():
-            raise UsageError(f"{name}: is not a measured column of the release")
+            raise UsageError("{}: is not a measured column of the release", name)
     marginals = [m for r in stored.releases if isinstance(r, CountsRelease) for m in r.question.marginals]
     counted = {frozenset(m.columns) for m in marginals}
     notes = [

@@ -33,21 +33,21 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
     for name, wanted in where.items():
         table, column = stated.find(name)
         if table not in stated.tables:
-            raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(stated.tables)}")
+            raise UsageError("`where={}`: write TABLE.COLUMN=VALUE, a table of {}", name, ", ".join(stated.tables))
         facts, of = stated.tables[table], table if stated.several else "the model"
         if column not in facts.measured() and column not in areas.above(facts.columns):
             columns = meant(column, facts.measured())
-            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {columns}")
+            raise UsageError("`where={}={}`: {} is not a measured column of {}; {}", name, wanted, column, of, columns)
         try:
             positions = codec.places_of(facts.columns[column], wanted)
         except ValueError as error:
-            raise UsageError(f"`where={name}={wanted}`: {error}") from None
+            raise UsageError("`where={}={}`: {}", name, wanted, error) from None
         lowest, places = areas.as_lowest(facts.columns, column, positions)
         at, own = schema.find(stated.name_of(table, lowest))
         known = out.setdefault(at, {})
         known[own] = places if own not in known else np.intersect1d(known[own], places)
         if not len(known[own]):
-            raise UsageError(f"`where={name}={wanted}`: no area of {own} meets all conditions; leave one out")
+            raise UsageError("`where={}={}`: no area of {} meets all conditions; leave one out", name, wanted, own)
     return out
 
 
@@ -96,8 +96,9 @@ class Drawing:
                     return
                 if drawn > MOST_DRAWN:
                     raise UsageError(
-                        f"`where=`: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
-                        "fewer rows or for less"
+                        "`where=`: {} of {:,} roots of the model meet it; ask for fewer rows or for less",
+                        num_roots - wanted,
+                        drawn,
                     )
 
     def _blocks(self, num_roots: int, rng: np.random.Generator) -> Iterator[dict[str, DrawnTable]]:

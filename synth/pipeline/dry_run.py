@@ -122,8 +122,11 @@ def dry_run(schema: Schema | Dataset, *, rows: int, seconds: float = 30.0, **opt
             method, reason = request.method, str(cause)
             reason = reason if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
             raise UsageError(
-                f"method {method} with these options would fail after the spend, in the stage {watch.at}, as "
-                f"it does on made-up rows of this schema ({reason}); choose other options or another method"
+                "method {} with these options would fail after the spend, in the stage {}, as it does on made-up "
+                "rows of this schema ({}); choose other options or another method",
+                method,
+                watch.at,
+                reason,
             ) from None
     done = watch.done()
     return DryRun(done=done, left=STAGES[len(done) :], rows=many, seconds=time.monotonic() - began)
@@ -245,6 +248,6 @@ def run_preview(
             made = carry_out(request, schema, context)
         except SpentError as error:
             cause = error.__cause__
-            raise UsageError(FAILED.format(cause if isinstance(cause, SynthError) else type(cause).__name__)) from None
+            raise UsageError(FAILED, cause if isinstance(cause, SynthError) else type(cause).__name__) from None
     folder.write_table(place / TWIN, {n: pa.array(frame[n]) for n in frame}, schema, raw_text=True)
     return Previewed(result=made, statement=said, paths={**made.paths, "twin": str(place / TWIN)})

@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.papers import slicing as encodings
+from synth.languages import Said
 from synth.mechanisms import embeddings, slices
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.rehearsal import rehearse
@@ -99,9 +100,9 @@ def encode(
     """
     check_schema(schema)
     if form not in FORMS:
-        raise UsageError(f"`form={form}`: must be one of {', '.join(FORMS)}")
+        raise UsageError("`form={}`: must be one of {}", form, ", ".join(FORMS))
     if not 1 <= rows <= MOST_ROWS:
-        raise UsageError(f"`rows={rows}`: must be 1 to {MOST_ROWS}")
+        raise UsageError("`rows={}`: must be 1 to {}", rows, MOST_ROWS)
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to encode")
     adjacency = adjacency_of(schema, relation_named(relation))
@@ -110,11 +111,13 @@ def encode(
         asked, _ = rehearse(generator, schema, granted(epsilon, delta, adjacency, learning=False))
         question = next((q for q, _ in asked if isinstance(q, Slices | Embedding)), None)
         if question is None:
-            raise UsageError(f"method {method}: with these options it adds up no vectors of rows")
+            raise UsageError("method {}: with these options it adds up no vectors of rows", method)
     else:
         wide = any(c.cells > MOST_CATEGORIES for c in schema.measured().values() if not c.is_numeric)
         if form == "scaled" and wide:
-            raise UsageError(f"`form=scaled`: shows columns of at most {MOST_CATEGORIES} categories; say `form=binned`")
+            raise UsageError(
+                "`form=scaled`: shows columns of at most {} categories; say `form=binned`", MOST_CATEGORIES
+            )
         question = Slices(purpose="shown", encoding=FORMS[form](schema), sigma=1.0, groups=1)
     if isinstance(question, Slices):
         slices.events(question, adjacency)  # checks the norm
@@ -157,10 +160,10 @@ def _columns(features: Any) -> list[tuple[tuple[str, ...], EncodedColumn]]:
 def _form(term: Term) -> str:
     """How a term holds its columns."""
     if all(np.count_nonzero(b.table, axis=1).max() == 1 and b.width == b.bins.size for b in term.blocks):
-        return f"one-hot of {term.dim}" if len(term.blocks) == 1 else f"table of {term.dim} cells"
+        return Said("one-hot of {}", term.dim) if len(term.blocks) == 1 else Said("table of {} cells", term.dim)
     block = term.blocks[0]
     codes = block.width - 1
     if len(term.blocks) > 1 or block.table.min() < 0:
-        return f"{term.dim} coordinates" if term.dim > 1 else "one coordinate"
-    line = f"one coordinate and {codes} for missing values" if codes else "one coordinate"
-    return f"number in [0, {block.table[:, 0].max():.3g}], {line}"
+        return Said("{} coordinates", term.dim) if term.dim > 1 else "one coordinate"
+    line = Said("one coordinate and {} for missing values", codes) if codes else Said("one coordinate")
+    return Said("number in [0, {:.3g}], {}", block.table[:, 0].max(), line)

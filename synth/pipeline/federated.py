@@ -90,8 +90,9 @@ def federated(
     """
     if len(sites) < 2 or method not in METHODS:
         raise UsageError(
-            f"a federated fit: takes two sites or more, and a method whose noise stands between critics and generator: "
-            f"{', '.join(METHODS)}"
+            "a federated fit: takes two sites or more, and a method whose noise stands between critics and "
+            "generator: {}",
+            ", ".join(METHODS),
         )
     with ExitStack() as stack:
         runs: dict[str, ChargedRun] = {}
@@ -110,7 +111,7 @@ def federated(
         for (one, first), (other, second) in combinations(runs.items(), 2):
             if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
                 raise UsageError(
-                    f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out"
+                    "sites {!r} and {!r} hold the same rows, or nearly all of them; leave one out", one, other
                 )
         doors = [run.door() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
@@ -189,7 +190,7 @@ def summed(doors: Sequence[Ask]) -> Ask:
             own_plan = plans.setdefault(id(whole), (whole, replace(whole, sigma=whole.sigma * part * UP)))[1]
             asked = replace(question, teachers=own_plan)
             return PullsRelease(question=question, values=sum(door(asked).values for door in doors))
-        raise UsageError(f"a federated fit: sites cannot add up answers of the kind {type(question).__name__}")
+        raise UsageError("a federated fit: sites cannot add up answers of the kind {}", type(question).__name__)
 
     return ask
 

@@ -85,12 +85,12 @@ def generator_named(
     known = TREES if tree else GENERATORS
     if method not in known:
         if method in GENERATORS:
-            raise UsageError(f"method {method}: related tables are made by the method {', '.join(TREES)} alone")
-        raise UsageError(f"method {method!r} is unknown; {meant(method, known)}")
+            raise UsageError("method {}: related tables are made by the method {} alone", method, ", ".join(TREES))
+        raise UsageError("method {!r} is unknown; {}", method, meant(method, known))
     generator = known[method]
     if str(relation) not in generator.relations:
         names = ", ".join(generator.relations)
-        raise UsageError(f"method {method} has no guarantee under {relation}; it supports {names}")
+        raise UsageError("method {} has no guarantee under {}; it supports {}", method, relation, names)
     return with_options(generator, options or {})
 
 
@@ -117,8 +117,9 @@ def check_pure(questions: Method) -> None:
     if not is_pure(questions):
         names = ", ".join(n for n, g in GENERATORS.items() if is_pure(g))
         raise UsageError(
-            f"delta 0: method {questions.name} adds noise that has no pure guarantee; give a delta of 1e-6, or choose "
-            f"one of {names}"
+            "delta 0: method {} adds noise that has no pure guarantee; give a delta of 1e-6, or choose one of {}",
+            questions.name,
+            names,
         )
 
 
@@ -143,13 +144,13 @@ def resolve_device(device: str, asked: Method) -> str:
     if device == "cpu" or (device == "auto" and not asked.takes_device):
         return "cpu"
     if device != "auto" and device.split(":")[0] != "cuda":
-        raise UsageError(f"device {device!r} is not known; {meant(device, ['auto', 'cpu', 'cuda'])}")
+        raise UsageError("device {!r} is not known; {}", device, meant(device, ["auto", "cpu", "cuda"]))
     if not asked.takes_device:
-        raise UsageError(f"device {device!r}: method {asked.name} computes on the processor alone; use cpu, or auto")
+        raise UsageError("device {!r}: method {} computes on the processor alone; use cpu, or auto", device, asked.name)
     import torch  # costs seconds, so only where it is needed
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if not torch.cuda.is_available():
-        raise UsageError(f"device {device!r}: torch finds no GPU here; use cpu, or auto, which takes one where it is")
+        raise UsageError("device {!r}: torch finds no GPU here; use cpu, or auto, which takes one where it is", device)
     return device

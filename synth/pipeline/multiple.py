@@ -300,27 +300,29 @@ def texts(
 ) -> tuple[Schema, Iterator[dict[str, "pa.Array"]]]:
     """The schema, and the tables as text. All that can be refused is refused here."""
     if not 2 <= count <= MOST:
-        raise UsageError(f"`count={count}`: at least 2 tables, at most {MOST}; 20 are enough for most intervals")
+        raise UsageError("`count={}`: at least 2 tables, at most {}; 20 are enough for most intervals", count, MOST)
     check_num_rows(num_rows)
     check_seed(seed)
     stored = folder.load_release(release)
     leaving.check_drawn(release, stored.card)
     if stored.method != "mixture":
-        raise UsageError(f"`count=`: is for releases of mixture, and this one is of {stored.method}")
+        raise UsageError("`count=`: is for releases of mixture, and this one is of {}", stored.method)
     schema = stored.setting.schema
     known = {b.column for r in stored.releases if isinstance(r, CountsRelease) for m, _ in r.items() for b in m.bins}
     for name in set(columns or ()) - known:
-        raise UsageError(f"`columns={name}`: no counts of it were released")
+        raise UsageError("`columns={}`: no counts of it were released", name)
     asked = tuple(columns or (n for n in schema.measured() if n in known))
     reporter.stage("fit")
     with reading(release, "release"):
         model = folder.load_model(release).model
         if not isinstance(model, Product):
-            raise InputError(f"{release}: its model is none of mixture; use another copy")
+            raise InputError("{}: its model is none of mixture; use another copy", release)
         repair = Rules(schema).repair if schema.constraints or schema.given else None
         tilted = Tilted.of(model, stored.releases, schema, asked, repair)
     if tilted is None and columns:
-        raise UsageError(f"`columns={','.join(columns)}`: too many to be followed together; name those of one analysis")
+        raise UsageError(
+            "`columns={}`: too many to be followed together; name those of one analysis", ",".join(columns)
+        )
     size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     rng = np.random.default_rng(seed)
     if tilted is None:

@@ -67,7 +67,9 @@ class OnlineSession:
         """The column's allowed positions as one group; whole parts only."""
         bins = self._door.bins[name]
         if bins.cells > MOST:
-            raise UsageError(f"a question about {name}: of columns of more than {MOST:,} values nothing can be asked")
+            raise UsageError(
+                "a question about {}: of columns of more than {:,} values nothing can be asked", name, MOST
+            )
         inside = np.zeros(bins.cells, dtype=bool)
         inside[np.asarray(positions, dtype=np.int64)] = True
         groups = np.repeat(bins.groups, bins.widths)
@@ -75,8 +77,10 @@ class OnlineSession:
         if ((full > 0) & (full < np.bincount(groups, minlength=bins.size))).any():
             starts = ", ".join(str(s) for s in bins.starts)
             raise UsageError(
-                f"a question about {name}: its range is cut into parts that begin at the positions {starts}, and a "
-                "condition may not cut through one; choose bounds there, or more parts (option bins)"
+                "a question about {}: its range is cut into parts that begin at the positions {}, and a condition "
+                "may not cut through one; choose bounds there, or more parts (option bins)",
+                name,
+                starts,
             )
         return Bins(column=name, cells=bins.cells, starts=np.arange(bins.cells), groups=np.where(inside, 0, -1))
 

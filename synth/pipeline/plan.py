@@ -343,7 +343,7 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
     Privacy: public only.
     """
     if not 0 < error < 1:
-        raise UsageError(f"`error={error}`: must lie between 0 and 1, a share of the rows; 0.05 is usual")
+        raise UsageError("`error={}`: must lie between 0 and 1, a share of the rows; 0.05 is usual", error)
     known: dict[float, Sequence[UseForecast]] = {}
 
     def enough(epsilon: float, use: int) -> bool:

@@ -171,36 +171,40 @@ def check_public_columns(schema: Schema | Dataset, questions: Method, adjacency:
     """
     for name, table in schema.tables.items() if schema.tree is not None else ():
         if table.public_columns:
-            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
+            raise InputError("public columns of table {}: related tables have none yet; leave out their role", name)
     names, table = schema.public_columns, schema.tables[schema.root]
     if not names:
         return
     named = ", ".join(names)
     if not questions.gives_rows:
-        raise UsageError(f"method {questions.name} makes no rows given public columns ({named}); choose mixture")
+        raise UsageError("method {} makes no rows given public columns ({}); choose mixture", questions.name, named)
     if adjacency.relation is not Relation.REPLACE_ONE or not adjacency.by_row:
         raise UsageError(
-            f"public columns ({named}) pass through row by row, which shows how many rows there are and their order; "
-            "they need `relation=replace_one`, with single rows as units"
+            "public columns ({}) pass through row by row, which shows how many rows there are and their order; they "
+            "need `relation=replace_one`, with single rows as units",
+            named,
         )
     if asked.source is not None:
-        raise UsageError(f"public columns ({named}) need rows in an order, which a database has not; name a file")
+        raise UsageError("public columns ({}) need rows in an order, which a database has not; name a file", named)
     if str(asked.table or "").lower().endswith(WORKBOOKS):
         raise UsageError(
-            f"public columns ({named}): a workbook's empty rows are none, so that its rows have no fixed number; save "
-            "the table as CSV or Parquet"
+            "public columns ({}): a workbook's empty rows are none, so that its rows have no fixed number; save the "
+            "table as CSV or Parquet",
+            named,
         )
     if asked.num_rows is not None:
-        raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
+        raise UsageError("`num_rows={}`: public columns ({}) say how many rows; leave it out", asked.num_rows, named)
     if table.totals:
-        raise InputError(f"schema: totals and public columns ({named}) do not go together yet; leave one of them out")
+        raise InputError("schema: totals and public columns ({}) do not go together yet; leave one of them out", named)
     if set(names) == set(table.measured()):
-        raise InputError(f"schema: every column is public ({named}); nothing is left to protect")
+        raise InputError("schema: every column is public ({}); nothing is left to protect", named)
     for number, rule in enumerate(table.constraints or (), start=1):
         if columns_of(rule)[-1] in names:
             raise InputError(
-                f"schema: constraint {number} ({rule.kind}) is mended by changing {columns_of(rule)[-1]}, which is "
-                "public; name a private column last"
+                "schema: constraint {} ({}) is mended by changing {}, which is public; name a private column last",
+                number,
+                rule.kind,
+                columns_of(rule)[-1],
             )
 
 
@@ -294,14 +298,18 @@ def planned(request: RunRequest, schema: Schema | Dataset, context: Context) -> 
     was = schema.learnt
     if was is not None and (was.relation, was.unit) != (adjacency.stated, adjacency.unit):
         raise UsageError(
-            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.stated} "
-            f"with unit {adjacency.unit}; epsilons under different relations or units do not add up: learn the "
-            f"schema again, or use the same ones"
+            "the schema was learnt under {} with unit {}, this run asks for {} with unit {}; epsilons under "
+            "different relations or units do not add up: learn the schema again, or use the same ones",
+            was.relation,
+            was.unit,
+            adjacency.stated,
+            adjacency.unit,
         )
     if asked.needs_public_rows and not adjacency.rows_are_public:
         raise UsageError(
-            f"method {asked.name} with these options reveals the number of rows; it needs `relation=zero_out` or "
-            "replace_one, with single rows as units"
+            "method {} with these options reveals the number of rows; it needs `relation=zero_out` or replace_one, "
+            "with single rows as units",
+            asked.name,
         )
     for table in schema.tables.values():
         Rules(table if share == 0 else _stated(table))
@@ -367,18 +375,20 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
     if schema.several:
         for name in SINGLE:
             if getattr(request, name):
-                raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
+                raise UsageError("`{}=`: related tables have no such option yet; leave it out", name)
     linked = _linked(request, schema)
     if linked and request.ask:
-        raise UsageError(f"`ask=`: a table whose persons keep their rows has no such option yet; {ALONE}")
+        raise UsageError("`ask=`: a table whose persons keep their rows has no such option yet; {}", ALONE)
     if given is not None:
         return given
     if request.ask:
         raise UsageError("`ask=`: is no option of a run that makes a table; see `synth.statistics`")
     if linked and request.method in GENERATORS and request.method not in TREES:
         raise UsageError(
-            f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "
-            "choose one of these, or `linked=False`"
+            "method {}: makes rows that stand alone, and persons keep their rows by {}; choose one of these, or "
+            "`linked=False`",
+            request.method,
+            ", ".join(TREES),
         )
     return generator_named(request.method, relation, request.options, tree=linked or schema.several)
 

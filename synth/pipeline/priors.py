@@ -142,7 +142,7 @@ class Prior:
     def check(self, schema: Schema | Dataset) -> None:
         """Errors: InputError where its files, of which the card names the digest, are not those that were read."""
         if self.release is None and _digests(_lying(self.path, self.places), schema) != self.digest:
-            raise InputError(CHANGED.format(self.name))
+            raise InputError(CHANGED, self.name)
 
     def encoded(self, schema: Schema | Dataset) -> "Encoded":
         """Its rows under the private tables' schema, complete by now; of tables as trees. Errors: as of ``check``."""
@@ -285,7 +285,7 @@ def stated(
     releases costs; None for the usual one. Errors: UsageError, InputError naming file, rule and remedy.
     """
     if paths and not questions.takes_priors:
-        raise UsageError(NO_METHOD.format(questions.name))
+        raise UsageError(NO_METHOD, questions.name)
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
     earlier = [Path(p) for p in (*paths, *beside) if is_folder(p) and (Path(p) / CARD).exists()]
     releases = {}
@@ -297,18 +297,18 @@ def stated(
 
 def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: folder.StoredRelease | None) -> Prior:
     if release is None and not (reason or "").strip():
-        raise UsageError(NO_REASON.format(path.name))
+        raise UsageError(NO_REASON, path.name)
     there, columns_there = _public(path, schema) if release is None else _of_release(path, release, schema)
     for table in schema.tables if schema.tree is not None else ():
         order = [k.order for k in schema.keys if k.child == table and k.order is not None]
         file = schema.file_of(table)
         if absent := [n for n in (*schema.texts(file), *order) if n not in columns_there[file]]:
-            raise InputError(NO_KEY.format(path.name, table, absent[0]))
+            raise InputError(NO_KEY, path.name, table, absent[0])
     known = {
         t: tuple(n for n in s.measured() if n in columns_there[schema.file_of(t)]) for t, s in schema.tables.items()
     }
     if not any(known.values()):
-        raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
+        raise InputError("prior {}: it has none of the schema's columns; rename its columns as the schema's", path.name)
     own: Any = schema.tables[ONE].only(known[ONE]) if schema.tree is None else schema.tree.only(known)
     for file, one in there.items():
         measured = [n for t, names in known.items() if schema.file_of(t) == file for n in names]
@@ -335,9 +335,9 @@ def _of_release(
     stored = release.schema
     if (stored.tree is None) != (schema.tree is None) or stored.several != schema.several:
         other = OTHER if schema.several else ALONE if schema.tree is None else NOT_PERSONS
-        raise InputError(other.format(path.name))
+        raise InputError(other, path.name)
     if absent := [t for t in schema.tables if t not in stored.tables]:
-        raise InputError(f"prior {path.name}: it has no table {absent[0]}; take a release of the same tables")
+        raise InputError("prior {}: it has no table {}; take a release of the same tables", path.name, absent[0])
     frames = {t: folder.read_texts(path / f"{t}.csv", stored.written[t]) for t in schema.written}
     there: dict[str, Place] = {
         t: FramePlace(pd.DataFrame({n: a.to_pandas() for n, a in texts.items()})) for t, texts in frames.items()
@@ -373,7 +373,7 @@ def check_apart(
 
         same = any(_alike(rows[f], prior.places[f], forms[f][0], key) for f in alone)
         if same or (schema.several and all(_alike(rows[f], prior.places[f], forms[f][1], key) for f in prior.places)):
-            raise UsageError(SHARED.format(prior.name))
+            raise UsageError(SHARED, prior.name)
         public = [PrivateRows(place=prior.places[f], columns=named) for f in alone for named in forms[f]]
         same_rows.check_public(public, book, what=f"prior {prior.name}", audience=audience)
         prior.check(schema)
@@ -461,7 +461,7 @@ def _one(path: str, why: str | None, schema: Schema, questions: Any, how: Mappin
         (one,) = stated([path], why, schema, questions, **how)
         (rows,) = encoded([one], schema)
     except SynthError as error:
-        return PriorLook(name=path.rsplit("/", 1)[-1], refused=str(error))
+        return PriorLook(name=path.rsplit("/", 1)[-1], refused=error.said)
     lacking = tuple(n for n in schema.measured() if n not in one.columns[ONE])
     meant = {n: likely(n, lacking).removeprefix("did you mean ").rstrip("?") for n in one.others if lacking}
     return PriorLook(

@@ -117,9 +117,10 @@ def check_known(name: str, book: Ledger) -> None:
     """
     if not book.known(name) and book.summary():
         raise UsageError(
-            f"nothing was charged to {name} before, and other datasets were or have a cap: if its persons are in "
-            "one of them, name that one with `dataset=` (`synth.Ledger.summary` lists them); if not, give it a name of "
-            "its own with `dataset=`"
+            "nothing was charged to {} before, and other datasets were or have a cap: if its persons are in one of "
+            "them, name that one with `dataset=` (`synth.Ledger.summary` lists them); if not, give it a name of its "
+            "own with `dataset=`",
+            name,
         )
 
 

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from synth.errors import UsageError
+from synth.languages import Said
 from synth.mechanisms import counts
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.accounting.gaussian import calibrate
@@ -45,7 +46,7 @@ class Range:
         >>> Range(low=0.011, likely=0.02, high=0.0312).in_words
         '1.1 to 3.1 %'
         """
-        return f"{_digits(100 * self.low)} to {_digits(100 * self.high)} %"
+        return Said("{} to {} %", _digits(100 * self.low), _digits(100 * self.high))
 
 
 def _digits(value: float) -> str:
@@ -54,7 +55,7 @@ def _digits(value: float) -> str:
     >>> _digits(0.374), _digits(12.6), _digits(100.0), _digits(171.2)
     ('0.37', '13', '100', '170')
     """
-    return f"{float(f'{value:.2g}'):,.10g}"
+    return Said("{:,.10g}", float(f"{value:.2g}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +115,8 @@ def _beyond(rows: int, columns: int, epsilon: float) -> str:
     for what, value in (("rows", rows), ("columns", columns), ("epsilon", epsilon)):
         low, high = spans[what]
         if not low <= value <= high:
-            named = f"an epsilon of {value:g}" if what == "epsilon" else f"{value:,} {what}"
-            return f"{named}, where {low:g} to {high:,g} were measured"
+            named = Said("an epsilon of {:g}", value) if what == "epsilon" else Said("{:,} {}", value, Said(what))
+            return Said("{}, where {:g} to {:,g} were measured", named, low, high)
     return ""
 
 
@@ -143,7 +144,11 @@ def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation:
         return "Probably enough: single columns come out well, pairs of columns with rare values less so."
     slope = constants()["pairs" if forecast.pairs else "columns"]["slope"]
     times = (off.likely / GOOD) ** (1 / slope)  # by how much the rows or the noise budget would have to grow
-    lead = f"Much noise for this table. Tables of two columns come out well with about {_digits(times)} times the rows"
+    lead = Said(
+        "Much noise for this table. Tables of two columns come out well with about {} times the rows", _digits(times)
+    )
     if epsilon * times <= MOST_EPSILON:
-        return f"{lead}, or with an epsilon near {_digits(epsilon * times)}; coarser or fewer columns help as well."
-    return f"{lead}. More epsilon alone does not do it here: leave columns out, or give them fewer values each."
+        return Said(
+            "{}, or with an epsilon near {}; coarser or fewer columns help as well.", lead, _digits(epsilon * times)
+        )
+    return Said("{}. More epsilon alone does not do it here: leave columns out, or give them fewer values each.", lead)

@@ -87,8 +87,11 @@ def rehearse(
         generator.check(Run(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors)))
     except BudgetError as error:
         raise UsageError(
-            f"method {generator.name} on {what}: {error}; or choose fewer columns or other "
-            f"options{HELD_BACK if 'precise' in str(error) else ''}"
+            "method {} on {}: {}; or choose fewer columns or other options{}",
+            generator.name,
+            what,
+            error,
+            HELD_BACK if "precise" in str(error) else "",
         ) from None
     except UsageError:
         raise
@@ -101,7 +104,9 @@ def rehearse(
     ) as error:  # made-up rows: it tells nothing
         reason = str(error) or type(error).__name__
         raise UsageError(
-            f"method {generator.name} cannot ask its questions with this epsilon, delta, schema and options: {reason}"
+            "method {} cannot ask its questions with this epsilon, delta, schema and options: {}",
+            generator.name,
+            reason,
         ) from None
     return asked, session.events
 
@@ -314,15 +319,16 @@ def learning(
     """The schema with facts as learning might find them, and what its questions cost, rehearsed. Errors: UsageError."""
     if generator is not None and generator.small:
         raise UsageError(
-            f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
-            f"learn it first with `synth.learn_schema`, or choose method mixture"
+            "method {} is for small tables, and the size is known only once the schema is complete: learn it first "
+            "with `synth.learn_schema`, or choose method mixture",
+            generator.name,
         )
     pretended = _Pretended(ROWS, [])
     session = _session(grant, dict, dict.fromkeys(pretended.real, pretended))  # learning asks for counts alone
     try:
         complete = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
-        raise UsageError(f"learning the schema's missing facts: {error}") from None
+        raise UsageError("learning the schema's missing facts: {}", error) from None
     if epsilon_of(session.events, grant.left_delta) <= 0:
         raise UsageError(
             "learning the schema's missing facts: its part of epsilon is too small to be told from 0; give more"

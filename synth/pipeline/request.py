@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from synth.errors import InputError, UsageError, likely
+from synth.languages import Said
 from synth.schema.names import MAX_CATEGORIES, is_text
 
 VERSION = 1
@@ -48,7 +49,7 @@ class Stored(BaseModel):
         for name, about in cls.model_fields.items():
             kinds = get_args(about.annotation) or (about.annotation,)
             if isinstance(plain.get(name), bool | str) and {int, float} & set(kinds):
-                raise UsageError(f"`{name}=`: must be a number, no text and no truth")
+                raise UsageError("`{}=`: must be a number, no text and no truth", name)
         return {n: v for n, v in plain.items() if not (n in ("options", "reasons") and v is None)}
 
     def stored(self) -> dict[str, Any]:
@@ -65,11 +66,11 @@ class Stored(BaseModel):
     def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
         """The request that ``stored`` wrote, or a command of before there were versions. Errors: InputError."""
         if plain.get("version", VERSION) != VERSION:
-            raise InputError(f"{name}: it was written by another version of synth; start it anew")
+            raise InputError("{}: it was written by another version of synth; start it anew", name)
         try:
             return cls(**plain)
         except UsageError as error:
-            raise InputError(f"{name}: holds no request that can be read ({error}); ask for it anew") from None
+            raise InputError("{}: holds no request that can be read ({}); ask for it anew", name, error) from None
 
 
 class RunRequest(Stored):
@@ -185,7 +186,7 @@ class RunRequest(Stored):
             given = getattr(self, name)
             for text in (given,) if isinstance(given, str) else given or ():
                 if not is_text(text):
-                    raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
+                    raise UsageError("`{}=`: holds half a character (a lone surrogate); write it again", name)
         if isinstance(self.prior_reason, tuple) and len(self.prior_reason) != len(self.prior):
             raise UsageError("`prior_reason=`: say it once for all priors, or once for each in their order")
         return self
@@ -198,13 +199,13 @@ class RunRequest(Stored):
 def check_num_rows(num_rows: int | None) -> None:
     """Errors: UsageError below one row, or beyond what a table may have."""
     if num_rows is not None and not 1 <= num_rows <= MOST_ROWS:
-        raise UsageError(f"`num_rows={num_rows}`: at least 1 row is needed, and at most {MOST_ROWS}")
+        raise UsageError("`num_rows={}`: at least 1 row is needed, and at most {}", num_rows, MOST_ROWS)
 
 
 def check_seed(seed: int | None) -> None:
     """Errors: UsageError for a seed that random generators do not take."""
     if seed is not None and not 0 <= seed < 2**63:
-        raise UsageError(f"`seed={seed}`: must be a whole number from 0 to 2**63 - 1")
+        raise UsageError("`seed={}`: must be a whole number from 0 to 2**63 - 1", seed)
 
 
 def refused(error: ValidationError) -> UsageError:
@@ -217,8 +218,8 @@ def refused(error: ValidationError) -> UsageError:
     option = f"`{fault['loc'][0]}=`" if fault["loc"] else "request"
     if fault["type"] == "extra_forbidden":
         near = likely(str(fault["loc"][0]), RunRequest.model_fields)
-        return UsageError(f"{option}: no option of a run; {near or 'see `synth.run`'}")
-    return UsageError(f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth.run`")
+        return UsageError("{}: no option of a run; {}", option, near or Said("see `synth.run`"))
+    return UsageError("{}: {}; see `synth.run`", option, fault["msg"].removeprefix("Input should be "))
 
 
 class LearningRequest(RunRequest):
@@ -331,7 +332,7 @@ def read(plain: Mapping[str, Any], *, name: str = "request") -> Request:
     """The request that a job's folder holds, whatever it asks for; without a task it is a run. Errors: InputError."""
     kind = TASKS.get(str(plain.get("task", "run")))
     if kind is None:
-        raise InputError(f"{name}: it was written by another version of synth; start it anew")
+        raise InputError("{}: it was written by another version of synth; start it anew", name)
     return kind.read(plain, name=name)
 
 

@@ -39,7 +39,7 @@ class Framed(ABC):
     def frame(self) -> pd.DataFrame:
         """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
         if self.schema.several:
-            raise UsageError(f"there are several tables; see the frames {', '.join(self.schema.tables)}")
+            raise UsageError("there are several tables; see the frames {}", ", ".join(self.schema.tables))
         return self.frames[ONE]
 
 

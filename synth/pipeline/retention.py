@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from synth.languages import Said, joined
+
 DATA = Path(__file__).with_name("retention.json")
 MOST_COLUMNS = 0.05  # single columns are kept where at most this share of rows is in the wrong place
 MOST_PAIRS = 0.9  # pairs: where their error is at most this part of `independent`'s at the same epsilon
@@ -46,8 +48,8 @@ class Retention:
         'single columns, pairs'
         """
         named = {"single columns": self.columns, "pairs": self.pairs, "target": self.target}
-        said = ", ".join(n for n, held in named.items() if held) or "none"
-        return f"{said} (of {self.few} columns)" if self.few else said
+        said = joined(", ", [Said(n) for n, held in named.items() if held]) or Said("none")
+        return Said("{} (of {} columns)", said, self.few) if self.few else said
 
 
 @cache
@@ -119,13 +121,13 @@ def needs(method: str) -> str:
     enough = next((k for k in kept if k.relations), None)
     least = min((enough or kept[-1]).rows)
     rows = (
-        f"relations from epsilon {enough.epsilon:g} on at {least:,} rows"
+        Said("relations from epsilon {:g} on at {:,} rows", enough.epsilon, least)
         if enough
-        else f"no relations up to epsilon {kept[-1].epsilon:g} at {least:,} rows"
+        else Said("no relations up to epsilon {:g} at {:,} rows", kept[-1].epsilon, least)
     )
     low, high = min(f["seconds"] for f in wide), max(f["seconds"] for f in wide)
-    time = f"{max(low, 1):.0f} to {high:.0f}" if high > 1.5 else "about 1"
-    return f"rows: {rows}; time: {time} s a run, on busy processors"
+    time = Said("{:.0f} to {:.0f}", max(low, 1), high) if high > 1.5 else Said("about 1")
+    return Said("rows: {}; time: {} s a run, on busy processors", rows, time)
 
 
 def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
@@ -141,10 +143,14 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     kept = retention(method, epsilon=epsilon, rows=rows)
     if kept is None or kept.relations:
         return ""
-    return (
-        f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, on "
-        f"public tables of at least {min(kept.rows):,} rows at epsilon {kept.epsilon:g}, it kept {kept.in_words}"
-        + ("" if kept.columns else " of single columns, pairs and target")
+    return Said(
+        "{} at epsilon {:g} keeps no relations between columns: measured, with its default options, on public "
+        "tables of at least {:,} rows at epsilon {:g}, it kept {}",
+        method,
+        epsilon,
+        min(kept.rows),
+        kept.epsilon,
+        kept.in_words if kept.columns else Said("none of single columns, pairs and target"),
     )
 
 

@@ -338,7 +338,9 @@ def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
         known = TREES if generator.tables == "tree" else GENERATORS
         fitting = [n for n, g in known.items() if all(isinstance(r, g.reads) for r in told)]
         raise UsageError(
-            f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
-            f"choose one of {', '.join(fitting)}"
+            "method {} cannot be fitted to a release of {}; choose one of {}",
+            generator.name,
+            ", ".join(foreign),
+            ", ".join(fitting),
         )
     return [r for r in releases if isinstance(r, generator.reads)]

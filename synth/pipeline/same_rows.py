@@ -74,7 +74,7 @@ def audience_of(person: str | None) -> Audience:
 def refuse(names: Sequence[str]) -> None:
     """Errors: UsageError, naming the datasets to which the same rows were charged, where there are any."""
     if names:
-        raise UsageError(SAME.format(" and ".join(map(repr, names)), repr(names[0])))
+        raise UsageError(SAME, " and ".join(map(repr, names)), repr(names[0]))
 
 
 def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience) -> list[str]:
@@ -100,7 +100,7 @@ def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: st
             sketch.add(form)
             mark = sketch.mark()
         if mark is not None and book.twins(mark, dataset=None, audience=audience, alike=are_alike):
-            raise UsageError(CHARGED.format(what))
+            raise UsageError(CHARGED, what)
 
 
 def marks(forms: Sequence[PrivateRows], key: bytes) -> list[bytes | None]:

@@ -159,7 +159,7 @@ def _tables_to(model: str | Path, out: Path, plan: "_Plan", *, raw_text: bool) -
     """Related tables into a folder; returns their files by table."""
     schema = plan.stored.schema
     if out.suffix:
-        raise UsageError(f"`out={out}`: related tables are written into a folder, a file each; name one")
+        raise UsageError("`out={}`: related tables are written into a folder, a file each; name one", out)
     folder.check_out(out, schema)
     public = folder.public_beside(model, plan.stored)
     names = folder.write_tables(out, {n: plan.drawn.blocks(n) for n in schema.tables}, schema, raw_text=raw_text)
@@ -199,7 +199,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
         least, own = (Drawing(stored.model, with_rows(stored.schema, a)).probability(rng=rng) for a in ({}, allowed))
         share = min(own / max(least, 1e-9), 1.0)
         if not share:
-            raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
+            raise UsageError("`where=`: of {:,} roots of the model none meets it; ask for less", PILOT)
     else:
         share = float(stored.model.probability(allowed[ONE]))
     totals = None if allowed else totals_of(stored.schema)

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.files import whole_files
+from synth.languages import Said
 from synth.pipeline.draw_rows import Condition, Drawn, allowed_by, rows_at_a_time
 from synth.release import folder
 from synth.schema import codec
@@ -72,7 +73,7 @@ class Parts:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            raise InputError(f"{out / ABOUT}: not readable; remove the folder, or name another one") from None
+            raise InputError("{}: not readable; remove the folder, or name another one", out / ABOUT) from None
 
 
 def write(
@@ -106,14 +107,14 @@ def write(
         where=dict(where),
     )
     if before is not None and before != parts:
-        raise UsageError(f"`out={out}`: it holds parts of other rows ({_apart(before, parts)}); name another folder")
+        raise UsageError("`out={}`: it holds parts of other rows ({}); name another folder", out, _apart(before, parts))
     try:
         out.mkdir(parents=True, exist_ok=True)
         if before is None and any(out.iterdir()):
-            raise UsageError(f"`out={out}`: the folder holds other files; name one that is empty or not there")
+            raise UsageError("`out={}`: the folder holds other files; name one that is empty or not there", out)
         whole_files.write(out / ABOUT, json.dumps({"format": FORMAT, **asdict(parts)}) + "\n")
     except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror or 'input/output error'})") from None
+        raise InputError("{}: cannot be written ({})", out, error.strerror or Said("input/output error")) from None
     left = [p for p in range(parts.count) if not (out / parts.name(p)).exists()]
     many = min(workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, len(left))
     if draw is not None:
@@ -166,7 +167,7 @@ def _add_sums(out: Path, parts: Parts, drawn: Mapping[str, str]) -> None:
     absent = [n for n in names if not (out / n).exists()]
     if absent:
         raise InputError(
-            f"{out}: {len(absent)} parts are not there; the folder must lie on a disk that all who draw share"
+            "{}: {} parts are not there; the folder must lie on a disk that all who draw share", out, len(absent)
         )
     listed = "".join(f"{known.get(n) or checksum(out / n)}  {n}\n" for n in names)
     whole_files.write(out / SUMS, listed)
@@ -196,7 +197,7 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> dict[s
     for _, text, code in said:
         if code:
             why = "" if "\n" in text.strip() else text.strip()  # more than a line is Python's own complaint
-            raise InputError(why or f"{out}: a process that drew rows was ended; call again to go on")
+            raise InputError(why or Said("{}: a process that drew rows was ended; call again to go on", out))
     return {name: checksum_there for answer, _, _ in said for name, checksum_there in json.loads(answer).items()}
 
 
@@ -237,7 +238,7 @@ def store(
         return
     schema, name = engine.split(table)
     if name in engine.tables(schema):
-        raise InputError(f"source {engine.shown}: a table {table!r} exists already; choose another name")
+        raise InputError("source {}: a table {!r} exists already; choose another name", engine.shown, table)
     first = next(_typed(stored, replace(parts, num_rows=1), 0))
     types = pa.schema([(n, a.type) for n, a in first.items()])
     with engine.answering():

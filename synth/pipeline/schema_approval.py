@@ -29,7 +29,9 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     if target == table.target:
         return schema
     if target not in table.measured():
-        raise UsageError(f"`target={target}` is not a measured column of the schema; {meant(target, table.measured())}")
+        raise UsageError(
+            "`target={}` is not a measured column of the schema; {}", target, meant(target, table.measured())
+        )
     return schema.with_tables({ONE: table.model_copy(update={"target": target, "positive": None})})
 
 
@@ -44,7 +46,7 @@ def check_left(share: float | None) -> None:
 def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
     """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
     if asked is not None and not 0 < asked <= 1:
-        raise UsageError(f"`learn_share={asked}`: must lie between 0 and 1; 0.1 is usual")
+        raise UsageError("`learn_share={}`: must lie between 0 and 1; 0.1 is usual", asked)
     if asked is None:
         parse_any(schema.model_dump(exclude_none=True))
         return 0.0
@@ -55,7 +57,7 @@ def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
             "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
         )
     for problem in datasets.not_learnable(schema, lacking(schema) if share else ()):
-        raise InputError(f"schema: {problem}")
+        raise InputError("schema: {}", problem)
     return share
 
 
@@ -70,7 +72,7 @@ def with_unit(schema: Any, unit: str | None, max_rows: int | None) -> Any:
     try:
         return parse(named.model_dump(exclude_none=True), name="`unit=`, `max_rows=`", complete=False)
     except InputError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(*error.args) from None
 
 
 def adjacency_of(schema: Schema | Dataset, relation: Relation) -> Adjacency:
@@ -99,14 +101,16 @@ def confirmed(
     listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in unconfirmed.items())
     if unconfirmed and assume_public is False:
         raise InputError(
-            f"schema: drafted facts that nobody has confirmed: {listed}. Facts taken from private rows are not "
-            'free: set "source" to "public" or "declared" where you know them from elsewhere, '
-            "or vouch for all with `assume_public=`"
+            "schema: drafted facts that nobody has confirmed: {}. Facts taken from private rows are not free: set "
+            '"source" to "public" or "declared" where you know them from elsewhere, or vouch for all with '
+            "`assume_public=`",
+            listed,
         )
     if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and assume_public is False:
         raise InputError(
-            f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
-            'its source to "declared", or vouch for it with `assume_public=`'
+            "schema: nobody has confirmed how the file is read ({}): correct dialect and set its source to "
+            '"declared", or vouch for it with `assume_public=`',
+            schema.dialect.in_words(),
         )
     check_alone(schema, assume_public, of=of)
     person, rows = schema.person, schema.max_rows
@@ -114,8 +118,10 @@ def confirmed(
         drafted = "each row is one person" if person is None else f"{person} with {rows} rows each"
         ways = "`unit=row`" if person is None else f"`unit={person}` `max_rows={rows}`, or `unit=row`"
         raise InputError(
-            f"schema: can a person appear in more than one row? The draft proposes: {drafted}; answer with {ways} "
-            '(or set "unit_source" to "declared")'
+            "schema: can a person appear in more than one row? The draft proposes: {}; answer with {} (or set "
+            '"unit_source" to "declared")',
+            drafted,
+            ways,
         )
     if unconfirmed:
         note(f"taken as public on your word: {listed}")
@@ -123,8 +129,12 @@ def confirmed(
         many = len(column.categories or ())
         if many > max_categories:
             raise InputError(
-                f"column {of}{name}: {many} categories, more than {max_categories}; "
-                f"make it an identifier or confirm with `max_categories={many}`"
+                "column {}{}: {} categories, more than {}; make it an identifier or confirm with `max_categories={}`",
+                of,
+                name,
+                many,
+                max_categories,
+                many,
             )
     bare_facts = {n: c.model_copy(update={"risk": None}) for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": bare_facts}).assume_public().retained()
@@ -134,7 +144,7 @@ def explained(schema: Schema, reasons: Mapping[str, str], *, of: str = "") -> Sc
     """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
     for name in reasons:
         if name not in schema.columns:
-            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
+            raise UsageError("`reasons={}{}`: the schema has no such column; {}", of, name, meant(name, schema.columns))
     columns = {n: c.model_copy(update={"reason": reasons.get(n, c.reason)}) for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": columns})
 
@@ -179,7 +189,7 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     for name in named:
         if name not in schema.columns:
             raise UsageError(
-                f"`assume_public={of}{name}`: the schema has no such column; {meant(name, schema.columns)}"
+                "`assume_public={}{}`: the schema has no such column; {}", of, name, meant(name, schema.columns)
             )
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
@@ -187,16 +197,21 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
         message = "; ".join(_published(of + n, schema.columns[n], alone[n]) for n in waiting)
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists and bounds have to be vouched for one by one: {message}. Learn them "
-            "(`learn_share=0.1` or `synth.learn_schema`), group them (`synth.draft` with `group=`), leave them out "
-            f"(type omitted), or vouch for each by name: `assume_public={','.join(of + n for n in waiting)}` with a "
-            f"`reasons={column}=TEXT` for each"
+            "schema: these lists and bounds have to be vouched for one by one: {}. Learn them (`learn_share=0.1` or "
+            "`synth.learn_schema`), group them (`synth.draft` with `group=`), leave them out (type omitted), or "
+            "vouch for each by name: `assume_public={}` with a `reasons={}=TEXT` for each",
+            message,
+            ",".join(of + n for n in waiting),
+            column,
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
-                f"column {_published(of + name, schema.columns[name], risk)}: state why that may be public, with "
-                f'`reasons={of}{name}=TEXT` or "reason" in the schema; it goes on the card'
+                'column {}: state why that may be public, with `reasons={}{}=TEXT` or "reason" in the schema; it '
+                "goes on the card",
+                _published(of + name, schema.columns[name], risk),
+                of,
+                name,
             )
 
 
@@ -255,7 +270,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
     reasons: Mapping[str, str] = request.reasons
     for name in [*([] if isinstance(assumed, bool) else assumed), *reasons]:
         if schema.find(name)[0] not in schema.tables:
-            raise UsageError(f"{name}: the schema has no such column; write TABLE.COLUMN")
+            raise UsageError("{}: the schema has no such column; write TABLE.COLUMN", name)
     if request.learn_share is not None:
         schema = to_learn(schema, assumed, note)
     share = learning_share(schema, request.learn_share)
@@ -274,7 +289,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
     }
     schema = schema.with_tables(tables)
     for problem in datasets.problems(schema, complete=request.learn_share != 1) if schema.several else ():
-        raise InputError(f"schema: {problem}")
+        raise InputError("schema: {}", problem)
     if not any(t.measured() for t in schema.tables.values()):
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     return schema, share
@@ -285,23 +300,27 @@ def check_vouched(schema: Schema | Dataset) -> None:
     learnt from one table's rows: for a unit of its own, a row or a person; what they cost a root is not known.
     """
     for problem in datasets.undecided(schema):
-        raise InputError(f"schema: {problem}")
+        raise InputError("schema: {}", problem)
     for key in schema.keys:
         if key.source == UNCONFIRMED:
             raise InputError(
-                f"schema: nobody has confirmed that {key.child} belongs to {key.parent} by {', '.join(key.columns)} "
-                f"with at most {key.most_children} rows each, a draft's proposal read off private rows: correct it and "
-                'set the key\'s "source" to "declared"'
+                "schema: nobody has confirmed that {} belongs to {} by {} with at most {} rows each, a draft's "
+                'proposal read off private rows: correct it and set the key\'s "source" to "declared"',
+                key.child,
+                key.parent,
+                ", ".join(key.columns),
+                key.most_children,
             )
     for name, public in (schema.public or {}).items():
         if public.source == UNCONFIRMED:
-            raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
+            raise InputError('schema: nobody has confirmed that {} is public: set its "source" to "declared"', name)
     for name, table in schema.tables.items() if schema.several else ():
         private = any(c.source == "private" for c in table.columns.values())
         if table.learnt is not None or (private and schema.learnt is None):
             raise InputError(
-                f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose price for a key "
-                "of the root is not known; learn them from all tables together (`synth.learn_schema`), or state them"
+                "table {}: its schema holds facts learnt from rows for a unit of its own, whose price for a key of "
+                "the root is not known; learn them from all tables together (`synth.learn_schema`), or state them",
+                name,
             )
 
 

@@ -55,7 +55,7 @@ def plan(*, waves: int, epsilon: float, delta: float) -> SeriesPlan:
     """
     check_promise(epsilon, delta)
     if not 1 <= waves <= MOST:
-        raise UsageError(f"waves {waves}: must be 1 to {MOST}")
+        raise UsageError("waves {}: must be 1 to {}", waves, MOST)
     mu = calibrate(epsilon / waves, delta / waves)
     exact = min(epsilon, derived_epsilon(mu * sqrt(waves), delta))
     return SeriesPlan(
@@ -87,7 +87,7 @@ def changes(
     common = [n for n in columns_of[0] if n in columns_of[1]]
     for name in columns:
         if name not in common:
-            raise UsageError(f"{name}: is not a measured column of both releases; they share {', '.join(common)}")
+            raise UsageError("{}: is not a measured column of both releases; they share {}", name, ", ".join(common))
     rows = []
     for name in columns or common:
         first, second = (

@@ -68,16 +68,16 @@ class Asked:
         for name in self.columns:
             if name not in schema.measured():
                 columns = meant(name, schema.measured())
-                raise UsageError(f"`ask={self.words}`: {name} is not a measured column of the schema; {columns}")
+                raise UsageError("`ask={}`: {} is not a measured column of the schema; {}", self.words, name, columns)
             if self.kind not in TABLES and not schema.columns[name].is_numeric:
                 raise UsageError(
-                    f"`ask={self.words}`: {name} is {schema.columns[name].type}; only numbers and dates have one"
+                    "`ask={}`: {} is {}; only numbers and dates have one", self.words, name, schema.columns[name].type
                 )
         cells = prod(counted(n, schema.columns[n]).size for n in self.columns) if self.kind in TABLES else 0
         if cells > MOST_CELLS or len(set(self.columns)) < len(self.columns):
-            raise UsageError(f"`ask={self.words}`: {cells} cells, at most {MOST_CELLS}, and each column once")
+            raise UsageError("`ask={}`: {} cells, at most {}, and each column once", self.words, cells, MOST_CELLS)
         if self.kind == "weight" and (schema.weight is None or schema.weight in self.columns):
-            raise UsageError(f'`ask={self.words}`: the schema must name a "weight", and other columns be asked for')
+            raise UsageError('`ask={}`: the schema must name a "weight", and other columns be asked for', self.words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def statistics(
 def carry_out(request: RunRequest, schema: Schema, context: Context) -> Statistics:
     """As ``statistics``, of a request that stands already."""
     if not request.ask:
-        raise UsageError(f"`ask=` is missing: {FORMS}")
+        raise UsageError("`ask=` is missing: {}", FORMS)
     questions = StatisticsQuestions(asked=tuple(Asked.read(words) for words in request.ask))
     questions.check_schema(schema)
     with charge(request, schema, replace(context, questions=questions)) as paid:

@@ -39,7 +39,7 @@ def of_children(schema: Schema | Dataset) -> dict[str, PublishedTotals]:
         try:
             out[name] = stated(table)
         except InputError as error:
-            raise InputError(f"table {name}: {error}") from None
+            raise InputError("table {}: {}", name, error) from None
     return {n: t for n, t in out.items() if t is not None}
 
 
@@ -140,7 +140,7 @@ def check(schema: Schema | Dataset, num_rows: int | None) -> None:
     for name, table in schema.tables.items():
         for column in {lowest(table.columns, c) for one in table.totals or () for c in one.columns}:
             if f"{name}.{column}" in written:
-                raise InputError(f"totals of table {name}: {column} is given by a rule across tables; leave it out")
+                raise InputError("totals of table {}: {} is given by a rule across tables; leave it out", name, column)
     totals = stated(schema.tables[schema.root], num_rows=num_rows)
     for problem in problems(schema, totals):
         raise InputError(problem)
@@ -150,8 +150,10 @@ def check(schema: Schema | Dataset, num_rows: int | None) -> None:
         return
     if schema.keys and totals.num_rows > ROOTS_AT_A_TIME:
         raise InputError(
-            f"totals of table {schema.root}: they count {totals.num_rows:,} roots, at most {ROOTS_AT_A_TIME:,} can be "
-            "made to agree with totals; leave them out"
+            "totals of table {}: they count {:,} roots, at most {:,} can be made to agree with totals; leave them out",
+            schema.root,
+            totals.num_rows,
+            ROOTS_AT_A_TIME,
         )
     _check_met(totals)
 
@@ -164,11 +166,12 @@ def _check_met(totals: PublishedTotals) -> None:
         return
     wrong = [totals.tables[t].name for t in culprits(layout)]
     if wrong:
-        raise InputError(f"{_listed(wrong)} cannot all hold: no table has these counts; correct one of them")
+        raise InputError("{} cannot all hold: no table has these counts; correct one of them", _listed(wrong))
     short = [t.name for i, t in enumerate(totals.tables) if search.misses(i)]
     raise InputError(
-        f"{_listed(short)}: no {totals.num_rows:,} rows were found that agree with all totals; leave one of these out, "
-        "or make it coarser"
+        "{}: no {:,} rows were found that agree with all totals; leave one of these out, or make it coarser",
+        _listed(short),
+        totals.num_rows,
     )
 
 

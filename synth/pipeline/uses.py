@@ -47,19 +47,22 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     try:
         more = TypeAdapter(tuple[named.Use, ...]).validate_python(named.read(list(lines)))
     except InputError as error:
-        raise UsageError(f"`uses=`: {error}") from None
+        raise UsageError("`uses=`: {}", error) from None
     except ValueError:
         raise UsageError(
-            f"`uses=`: each is a line of text or its JSON, a table of 2 to {named.MOST_COLUMNS} columns, with a weight "
-            f"of at most {named.MOST_WEIGHT:g}; {named.FORMS}"
+            "`uses=`: each is a line of text or its JSON, a table of 2 to {} columns, with a weight of at most "
+            "{:g}; {}",
+            named.MOST_COLUMNS,
+            named.MOST_WEIGHT,
+            named.FORMS,
         ) from None
     result: Any = schema.changed(lambda s: s.model_copy(update={"uses": (*(s.uses or ()), *more)}))
     for problem in named.problems(result.stated):
-        raise UsageError(f"`uses=`: {problem}")
+        raise UsageError("`uses=`: {}", problem)
     try:
         checked(result)
     except InputError as error:
-        raise UsageError(f"`uses=`: {str(error).removeprefix('schema: ')}") from None
+        raise UsageError("`uses=`: {}", str(error).removeprefix("schema: ")) from None
     return cast("Facts", result)
 
 
@@ -81,7 +84,7 @@ def checked(schema: Schema | Dataset) -> None:
     try:
         workload(schema)
     except UsageError as error:
-        raise InputError(f"schema: {error}") from None
+        raise InputError("schema: {}", error) from None
 
 
 def workload(schema: Schema | Dataset) -> Workload:
@@ -161,7 +164,7 @@ def parsed(schema: Schema, use: named.RegressionUse, *, place: str) -> tuple[str
     left, right = formula.sides(use.formula, place=place)
     response = formula.column_of(left)
     if response not in schema.measured():
-        raise UsageError(f"{place}: {left} is not among the measured columns; {formula.FORMS}")
+        raise UsageError("{}: {} is not among the measured columns; {}", place, left, formula.FORMS)
     numbers = formula.outcome(left, schema, positive_of(schema, response, use.positive), place=place)
     return response, numbers, formula.design(right, schema, place=place)
 
@@ -177,7 +180,7 @@ def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[
     factors = design.factors
     predictors = _once([b.bins.column for b in factors])
     if response in predictors:
-        raise UsageError(f"{place}: {response} is on both sides; an outcome explains nothing of itself")
+        raise UsageError("{}: {} is on both sides; an outcome explains nothing of itself", place, response)
     exact = _groups(schema, [numbers, *factors])
     crossed = {tuple(sorted({factors[i].bins.column for i, _ in term})) for term in design.terms}
     together = {t for t in crossed if 2 < len(t) <= MOST_TOGETHER}

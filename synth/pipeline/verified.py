@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from synth.errors import UsageError, reading
 from synth.generators.core.related_model import DrawnTable
+from synth.languages import Said
 from synth.pipeline.charge import charge
 from synth.pipeline.draw_rows import Drawing, with_rows
 from synth.pipeline.prepare import Context, requested
@@ -163,7 +164,7 @@ class Questions:
         first = self._prices(**asked)[0]
         shown = list(first.planned.question.shown)
         if term is not None and term not in shown:
-            raise UsageError(f"{term}: is no term of the question; these are {', '.join(shown)}")
+            raise UsageError("{}: is no term of the question; these are {}", term, ", ".join(shown))
         return first.least_epsilon(width, term or shown[-1])
 
     def _prices(self, *, delta: float = 1e-5, relation: str = "add_remove", max_rows: int | None = None) -> list[Price]:
@@ -233,7 +234,7 @@ class Questions:
         columns, given = self.schema.all_columns, schema.tables[ONE].measured()
         for name in sorted({n for q in self.read for n in q.score.columns}):
             if name not in given or _positioned(given[name]) != _positioned(columns[name]):
-                raise UsageError(OTHER.format(f"column {name}"))
+                raise UsageError(OTHER, Said("column {}", name))
 
 
 def _forest(schema: Dataset, blocks: Sequence[Mapping[str, DrawnTable]]) -> Forest:
@@ -285,11 +286,11 @@ def _check_trees(questions: Sequence[Question], known: Schema | Dataset, given: 
     for table in dict.fromkeys(str(q.table) for q in questions):
         for name in known.upwards(table):
             if name not in given.tables or given.key_above(name) != known.key_above(name):
-                raise UsageError(OTHER.format(f"table {name} or its key"))
+                raise UsageError(OTHER, Said("table {} or its key", name))
             for column, fact in known.as_measured(name).columns.items():
                 other = given.as_measured(name).columns.get(column)
                 if other is None or _positioned(other) != _positioned(fact):
-                    raise UsageError(OTHER.format(f"column {column} of {name}"))
+                    raise UsageError(OTHER, Said("column {} of {}", column, name))
 
 
 def _positioned(column: Column) -> dict[str, Any]:

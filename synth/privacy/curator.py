@@ -179,7 +179,7 @@ class Curator:
             raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
         taken = slack_taken((epsilon, delta), grant.epsilon, grant.left_delta)
         if taken > grant.float_slack:
-            raise BudgetError(PRECISION.format(taken, grant.float_slack))
+            raise BudgetError(PRECISION, taken, grant.float_slack)
         return epsilon, delta
 
     def _check_budget(self, asked: list[Event]) -> None:
@@ -190,7 +190,7 @@ class Curator:
         elif total_mu(events) > grant.mu * (1 + SLACK):
             left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
             wanted = total_mu(asked) ** 2
-            raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
+            raise BudgetError("the question needs mu^2 = {:.6g} of the run's remaining {:.6g}", wanted, left)
 
     def _check_epsilon(self, events: list[Event]) -> None:
         grant = self._grant
@@ -206,4 +206,6 @@ class Curator:
         )
         reached = epsilon_of([*others, *events], grant.left_delta)
         if reached > grant.epsilon:
-            raise BudgetError(f"the question would bring the run to epsilon {reached:.6g}, above its {grant.epsilon:g}")
+            raise BudgetError(
+                "the question would bring the run to epsilon {:.6g}, above its {:g}", reached, grant.epsilon
+            )

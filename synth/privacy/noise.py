@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 from randomgen import AESCounter
 
+from synth.languages import Said
 from synth.privacy import owner
 from synth.privacy.rounded_gaussian import MORE, QUICK, draws
 
@@ -47,7 +48,7 @@ class SystemNoise:
         Mechanisms refuse such noise before the spend; this is the last door.
         """
         if not sigma <= WIDEST:
-            raise ArithmeticError(f"noise of deviation {sigma:.3g} does not fit whole numbers of 63 bits")
+            raise ArithmeticError(Said("noise of deviation {:.3g} does not fit whole numbers of 63 bits", sigma))
         if self.exact and sigma <= QUICK:
             return self._by_inversion(shape, sigma)
         return np.rint(self._generator().standard_normal(shape) * sigma).astype(np.int64)
@@ -73,7 +74,7 @@ class SystemNoise:
         Errors: ArithmeticError for a scale of which so many are beyond 63 bits that a draw could be.
         """
         if not scale <= WIDEST / 64:
-            raise ArithmeticError(f"noise of scale {scale:.3g} does not fit whole numbers of 63 bits")
+            raise ArithmeticError(Said("noise of scale {:.3g} does not fit whole numbers of 63 bits", scale))
         top, below = float(scale).as_integer_ratio()
         drawn = [self._laplace(top, below) for _ in range(prod(shape))]
         return np.array(drawn, dtype=np.int64).reshape(shape)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from synth.errors import UsageError, meant
+from synth.languages import Said
 
 
 class Relation(StrEnum):
@@ -90,7 +91,7 @@ class Adjacency:
             case Relation.REPLACE_ONE:
                 return self.max_rows * replaced
             case _:
-                raise ValueError(f"no sensitivity is proved for relation {self.relation!r}")
+                raise ValueError(Said("no sensitivity is proved for relation {!r}", self.relation))
 
     @property
     def in_words(self) -> str:
@@ -104,9 +105,9 @@ class Adjacency:
         'one row of orders replaced by any other; the number of rows of orders is public'
         """
         return {
-            Relation.ADD_REMOVE: f"{one} more or less; the number of {several} is itself protected",
-            Relation.REPLACE_ONE: f"{one} replaced by any other; the number of {several} is public",
-            Relation.ZERO_OUT: f"{one} blanked out; the number of {several} is public",
+            Relation.ADD_REMOVE: Said("{} more or less; the number of {} is itself protected", one, several),
+            Relation.REPLACE_ONE: Said("{} replaced by any other; the number of {} is public", one, several),
+            Relation.ZERO_OUT: Said("{} blanked out; the number of {} is public", one, several),
         }[self.relation]
 
 
@@ -135,4 +136,4 @@ def relation_named(name: str) -> Relation:
     try:
         return Relation(name)
     except ValueError:
-        raise UsageError(f"relation {name!r} is unknown; {meant(name, Relation)}") from None
+        raise UsageError("relation {!r} is unknown; {}", name, meant(name, Relation)) from None

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
 from synth.jobs.looks import signature
+from synth.languages import Said
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger import copies
 from synth.privacy.ledger.copies import NOTES
@@ -80,7 +81,7 @@ def add_note(ledger: Store, note: Note) -> None:
     except OSError as error:
         reason = error.strerror or "refused"
         raise InputError(
-            f"{place_of_notes(ledger)}: {reason}, so this comparison cannot be recorded; name a writable ledger"
+            "{}: {}, so this comparison cannot be recorded; name a writable ledger", place_of_notes(ledger), reason
         ) from None
 
 
@@ -99,9 +100,9 @@ def notes(ledger: Store) -> list[Note]:
     except UsageError:  # what the ledger's server says
         raise
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{whose}: cannot be read; restore it from a backup") from None
+        raise InputError("{}: cannot be read; restore it from a backup", whose) from None
     except ValueError:
-        raise InputError(f"{whose}: damaged; restore it from a backup") from None
+        raise InputError("{}: damaged; restore it from a backup", whose) from None
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Candidate:
             if table is None:
                 table = hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest()
         except (KeyError, TypeError, OSError):
-            raise InputError(f"{folder}: holds no release with a card; name the folder that a run wrote") from None
+            raise InputError("{}: holds no release with a card; name the folder that a run wrote", folder) from None
         return cls(folder, card, line, str(table), signature(folder))
 
 
@@ -166,7 +167,7 @@ class ChoiceLedger:
         """What a release was charged to. Errors: UsageError where another ledger was charged."""
         paid = self.line(one.card["ledger_entry"])
         if paid is None:
-            raise self._strange(one, f"its run (line {one.card['ledger_entry']['number']})")
+            raise self._strange(one, Said("its run (line {})", one.card["ledger_entry"]["number"]))
         return paid.dataset
 
     def schema(self, one: Candidate) -> Entry | None:
@@ -179,13 +180,16 @@ class ChoiceLedger:
             return None
         paid = next((e for e in self.spends if choice.pays(e, learnt)), None)
         if paid is None:
-            raise self._strange(one, f"the learning of its schema (line {learnt['ledger_entry']})")
+            raise self._strange(one, Said("the learning of its schema (line {})", learnt["ledger_entry"]))
         return paid
 
     def _strange(self, one: Candidate, what: str) -> UsageError:
         return UsageError(
-            f"{one.folder}: {what} is not in the ledger {self.store.shown}, so that what was charged cannot be added "
-            "up; name the ledger that paid for it with `ledger=`"
+            "{}: {} is not in the ledger {}, so that what was charged cannot be added up; name the ledger that paid "
+            "for it with `ledger=`",
+            one.folder,
+            what,
+            self.store.shown,
         )
 
 
@@ -241,7 +245,7 @@ def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remed
         if (reported := _stated_before(one, compared)) is not None:
             return reported
         if compared:
-            raise UsageError(f"{releases(len(compared))} compared with the real rows; {remedy}")
+            raise UsageError("{} compared with the real rows; {}", releases(len(compared)), remedy)
         how = None
     charges = [charge(e) for e in everything(one, book)]
     how = how or ("only" if all(choice.counted(c, one.card) for c in charges) else "unstated")

@@ -30,14 +30,14 @@ def check(schema: Schema, choice: str) -> None:
     check_choice(choice)
     fault = cell_formats.problem(schema) if choice == "same" else None
     if fault is not None:
-        raise InputError(f"schema: {fault}")
+        raise InputError("schema: {}", fault)
 
 
 def check_choice(choice: str) -> None:
     """Errors: UsageError for a choice that is none, whether a table will be written or not."""
     if choice not in get_args(Choice):
         remedy = likely(choice, get_args(Choice)) or "choose same (as the schema says) or plain (UTF-8, commas, points)"
-        raise UsageError(f"`dialect={choice}`: {remedy}")
+        raise UsageError("`dialect={}`: {}", choice, remedy)
 
 
 def write(

@@ -19,6 +19,7 @@ from synth.files import whole_files
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
 from synth.generators.core.product import check_model, check_numbers
+from synth.languages import with_said
 from synth.mechanisms import linked
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import LinkedRelease, PublicLinked, Release
@@ -83,7 +84,7 @@ def write(
         packed, arrays = store.pack(releases)
         state, weights = model.state()
         kind = "facsimile-" if tree is None else f"facsimile-{RELATED}"
-        about = {"method": method, "card": dict(card), "schema": json.loads(facts.to_json())}
+        about = {"method": method, "card": with_said(card), "schema": json.loads(facts.to_json())}
         reported = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
         given = ("mu", "sensitivity", "signed", "public_rows") if tree is None else ("mu",)
         marked = {ONE_TABLE: True} if facts.one_table else {}
@@ -95,7 +96,7 @@ def write(
             **packed,
         }
         whole_files.write(draft / "schema.json", facts.to_json())
-        whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        whole_files.write(draft / "card.json", json.dumps(with_said(card), indent=2, ensure_ascii=False) + "\n")
         store.save(draft / "release.json", reported, arrays)
         store.save(draft / "model.json", {"format": f"{kind}model/1", **marked, **about, "model": state}, weights)
     if facts.several:
@@ -143,7 +144,7 @@ def public_beside(path: str | Path, stored: "StoredModel | StoredRelease") -> di
         file = (place if place.is_dir() else place.parent) / f"{name}.csv"
         if name in hashes and file.is_file():
             if file.is_symlink() or _digest(file) != hashes[name]:
-                raise InputError(f"{file}: not the public table as it was released; put that back, or take it away")
+                raise InputError("{}: not the public table as it was released; put that back, or take it away", file)
             results[name] = file
     return results
 
@@ -155,7 +156,7 @@ def released(path: str | Path, stored: "StoredModel") -> dict[str, pa.Array]:
     """
     file = (Path(path) if Path(path).is_dir() else Path(path).parent) / f"{ONE}.csv"
     if not file.is_file() or _digest(file) != stored.card.get("synthetic_sha256"):
-        raise InputError(f"{file}: not the table as it was released; put that back")
+        raise InputError("{}: not the table as it was released; put that back", file)
     return read_texts(file, stored.schema.written[ONE].retained())
 
 
@@ -217,7 +218,7 @@ def write_blocks(
     """
     typed = files.kind(path) != "csv"
     if mark and MARK in schema.columns:
-        raise UsageError(f"the table has a column {MARK!r} of its own, so no mark of that name can be added")
+        raise UsageError("the table has a column {!r} of its own, so no mark of that name can be added", MARK)
     wanted = Writing.of(schema) if dialect == "same" and not typed else None
     reported = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
     parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in reported)
@@ -293,7 +294,7 @@ def check_steward_log(path: Path | None) -> None:
             os.unlink(path)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = getattr(error, "strerror", None) or "no name of a file"
-        raise UsageError(f"steward log {path}: cannot be written ({reason}); name a file you may write to") from None
+        raise UsageError("steward log {}: cannot be written ({}); name a file you may write to", path, reason) from None
 
 
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
@@ -329,8 +330,10 @@ def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, A
     place = Path(path)
     if tree is False and is_related(place):
         raise InputError(
-            f"{path}: rows of this {what} belong together, and what was asked for is there for rows that stand alone "
-            "(docs/related-tables.md lists what related tables lack)"
+            "{}: rows of this {} belong together, and what was asked for is there for rows that stand alone "
+            "(docs/related-tables.md lists what related tables lack)",
+            path,
+            what,
         )
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
@@ -374,7 +377,7 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
             releases=releases,
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
+        raise InputError("{}: the release is damaged; make it again or use another copy", path) from None
 
 
 def _check_columns(parts: Iterable[Any], schema: Schema | Dataset, *, what: str) -> None:
@@ -386,7 +389,7 @@ def _check_columns(parts: Iterable[Any], schema: Schema | Dataset, *, what: str)
             known = schema.tree.as_asked(table).columns
         column = known.get(name)
         if column is None or column.cells != part.cells:
-            raise InputError(f"the {what} is damaged: it does not fit column {name} of its own schema")
+            raise InputError("the {} is damaged: it does not fit column {} of its own schema", what, name)
 
 
 def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
@@ -402,7 +405,7 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
             check_model(model)
         return StoredModel(card=Card(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
+        raise InputError("{}: the model is damaged; make it again or use another copy", path) from None
 
 
 def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
@@ -416,14 +419,14 @@ def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():
-            raise UsageError(f"`out={out}`: is a file; name a folder")
+            raise UsageError("`out={}`: is a file; name a folder", out)
         taken = [
             p.name
             for p in (out / n for n in (*NAMES, dialect_copy.NAME, *tables))
             if p.exists() and not (p.is_file() and os.access(p, os.W_OK))
         ]
         if taken:
-            raise UsageError(f"`out={out}`: {taken[0]} there cannot be written over; name another folder")
+            raise UsageError("`out={}`: {} there cannot be written over; name another folder", out, taken[0])
         try:
             out.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=out, prefix="." + max(NAMES, key=len)) as file:
@@ -436,7 +439,7 @@ def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = getattr(error, "strerror", None) or "no name of a folder"
-        raise UsageError(f"`out={out}`: cannot be written ({reason}); choose a folder you may write to") from None
+        raise UsageError("`out={}`: cannot be written ({}); choose a folder you may write to", out, reason) from None
 
 
 def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
@@ -449,6 +452,8 @@ def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
     least, free = num_rows * shortest, shutil.disk_usage(nearest).free
     if least > free:
         raise UsageError(
-            f"`num_rows={num_rows}`: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
-            "ask for fewer rows"
+            "`num_rows={}`: take {:.3g} GB at least, and {:.3g} GB are free there; ask for fewer rows",
+            num_rows,
+            least / 1000000000.0,
+            free / 1000000000.0,
         )

@@ -65,19 +65,19 @@ def may_leave(place: str | Path, *, settled: Callable[[], Card] | None = None, l
     verify.check(card.own)
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
         if card.claims != other.claims:
-            raise InputError(f"{held}: card.json and {what} make different claims; use another copy")
+            raise InputError("{}: card.json and {} make different claims; use another copy", held, what)
     text = load_any(held / "schema.json").to_json()
     if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
-        raise InputError(f"{held}: schema.json is not the schema that the card names; use another copy")
+        raise InputError("{}: schema.json is not the schema that the card names; use another copy", held)
     if stored.schema.to_json() != text or model.schema.to_json() != text:
-        raise InputError(f"{held}: the schemas of release and model differ from schema.json; use another copy")
+        raise InputError("{}: the schemas of release and model differ from schema.json; use another copy", held)
     for name in named(stored.schema, card):
         content(held, name, card)
     made = stored.schema.written
     rows = card.row_counts
     tables = {name: _read(held / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
     for problem in broken(stored.schema, tables):
-        raise InputError(f"{held}: {problem}; use another copy")
+        raise InputError("{}: {}; use another copy", held, problem)
     if dialect_copy.NAME in named(stored.schema, card):
         _check_twin(held, made[ONE], tables[ONE], rows=int(rows[ONE]))
     card = chosen.noted(held, ledger=ledger) if settled is None else settled()
@@ -114,19 +114,19 @@ def _check_file(held: Path, name: str) -> None:
     try:
         mode = os.lstat(held / name).st_mode
     except OSError:
-        raise InputError(f"{held}: {name} is missing; make the release again or use another copy") from None
+        raise InputError("{}: {} is missing; make the release again or use another copy", held, name) from None
     if not stat.S_ISREG(mode):
-        raise InputError((LINK if stat.S_ISLNK(mode) else NO_FILE).format(held, name))
+        raise InputError(LINK if stat.S_ISLNK(mode) else NO_FILE, held, name)
 
 
 def content(place: Path, name: str, card: Card) -> bytes:
     """A file of a release that its card names, whole. Errors: InputError for a link, and for another file."""
     reported = card.digests.get(name)
     if not isinstance(reported, str):
-        raise InputError(NAMELESS.format(place, name))
+        raise InputError(NAMELESS, place, name)
     whole = untouched(place, name)
     if hashlib.sha256(whole).hexdigest() != reported:
-        raise InputError(OTHER.format(place, name))
+        raise InputError(OTHER, place, name)
     return whole
 
 
@@ -150,7 +150,7 @@ def _check_twin(folder: Path, schema: Schema, table: Table | None, *, rows: int)
     again = _read(folder / dialect_copy.NAME, schema, rows=rows, reading=Reading.of(schema, delimited=True))
     both = [{} if t is None else _encoded(t, schema).positions for t in (table, again)]
     if any(not np.array_equal(both[0][n], both[1][n]) for n in both[0]):
-        raise InputError(f"{folder}: {dialect_copy.NAME} holds other rows than synthetic.csv; use another copy")
+        raise InputError("{}: {} holds other rows than synthetic.csv; use another copy", folder, dialect_copy.NAME)
 
 
 def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -> Table | None:
@@ -159,7 +159,7 @@ def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -
     None where it has no row.
     """
     if files.header(place, dialect=reading.dialect) != list(schema.columns):
-        raise InputError(f"{place}: its columns are not the schema's; use another copy")
+        raise InputError("{}: its columns are not the schema's; use another copy", place)
     if not rows:
         return None
     table = files.read(place, columns=list(schema.columns), reading=reading)
@@ -168,7 +168,7 @@ def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
         remedy = "make it again with `synth.Release.refit`" if place.name.startswith(ONE) else "use another copy"
-        raise InputError(f"{place}: damaged ({reason}); {remedy}")
+        raise InputError("{}: damaged ({}); {}", place, reason, remedy)
     return table
 
 

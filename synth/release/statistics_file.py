@@ -19,5 +19,5 @@ def load(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
-        raise InputError(f"{path}: holds no statistics; name the file that `synth.statistics` wrote")
+        raise InputError("{}: holds no statistics; name the file that `synth.statistics` wrote", path)
     return parsed

@@ -45,13 +45,13 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     except OSError as error:
         missing = Path(str(error.filename or path)).name
         reason = f"{missing}: {error.strerror or 'cannot be read'}"
-        raise InputError(f"{reason}; a {kind} is two files, {kind}.json and {kind}.safetensors") from None
+        raise InputError("{}; a {} is two files, {}.json and {}.safetensors", reason, kind, kind, kind) from None
     except (ValueError, KeyError, TypeError, SafetensorError, RecursionError):
-        raise InputError(f"{path}: not a {kind} written by this tool, or damaged") from None
+        raise InputError("{}: not a {} written by this tool, or damaged", path, kind) from None
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
-        raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
+        raise InputError("{}: not a {} (format facsimile-{}/1) but something else", path, kind, kind)
     if plain.get("arrays_sha256") != digest:
-        raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
+        raise InputError("{}: its arrays are damaged or another {}'s; use another copy", path, kind)
     return plain, arrays
 
 

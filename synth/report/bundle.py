@@ -16,6 +16,7 @@ from typing import Any
 from synth.errors import InputError, UsageError, reading
 from synth.files import whole_files
 from synth.jobs.looks import signature
+from synth.languages import as_said, with_said
 from synth.release import folder as folders
 from synth.release.card import papers, verify
 from synth.release.card.card import TOTALS, Card
@@ -102,9 +103,9 @@ def bundle(
     folder, out = Path(release), Path(out)
     folder = folder.parent if folder.suffix == ".json" else folder
     if not folder.exists():
-        raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
+        raise InputError("{}: no such folder; name the folder that a run wrote", folder)
     if out.suffix != ".zip":
-        raise UsageError(f"`out={out}`: name a .zip file")
+        raise UsageError("`out={}`: name a .zip file", out)
     if paid is not None and folders.is_related(folder):
         raise UsageError("`paid=`: counts that decide are of single tables; leave it out")
     given = papers.load(facts) if isinstance(facts, str | Path) else papers.checked(facts or {})
@@ -155,7 +156,7 @@ def _parts(
         "README.md": index_page.readme(card, schema, leaving),
         **({} if schema.tree is not None else {"reproduce.py": index_page.REPRODUCE}),
         "report.html": publish.publishable_page(result, folder, card=card),
-        "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n",
+        "report.json": json.dumps(with_said(plain), indent=1, ensure_ascii=False) + "\n",
     }
     parts |= {n: t.encode() for n, t in made.items()}
     full = {n: s for n, s in schema.written.items() if card.row_counts[n]}
@@ -167,7 +168,7 @@ def _parts(
 def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     """A stored release or model whose card states the choice, and with it the sum, as the bundle's does."""
     plain = json.loads(content)
-    plain["card"] |= {name: card[name] for name in (*TOTALS, "meaning", "selection")}
+    plain["card"] = with_said(as_said(plain["card"]) | {name: card[name] for name in (*TOTALS, "meaning", "selection")})
     return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -192,4 +193,4 @@ def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:
                 entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
                 file.writestr(entry, content)
     except OSError as error:
-        raise UsageError(f"`out={out}`: {error.strerror}; choose another place") from None
+        raise UsageError("`out={}`: {}; choose another place", out, error.strerror) from None

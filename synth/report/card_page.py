@@ -9,7 +9,7 @@ from typing import Any
 from synth.errors import UsageError, reading
 from synth.evaluate.verdict import LEVELS, Verdict
 from synth.files import whole_files
-from synth.languages import _, prose
+from synth.languages import _, prose, with_said
 from synth.release.card import limits, papers
 from synth.release.card.card import UNCOVERED, Card, odds
 from synth.release.card.choice import in_words
@@ -108,11 +108,11 @@ def write(folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen:
         for name, text in made.items():
             whole_files.write(place / name, text)
     except OSError as error:
-        raise UsageError(f"{place}: {error.strerror}; choose a folder you may write to") from None
+        raise UsageError("{}: {}; choose a folder you may write to", place, error.strerror) from None
     return {name.replace(".", "_"): str(place / name) for name in made}
 
 
 def files(card: Card) -> dict[str, str]:
     """The card for programs, as Markdown and as a page, by the names of their files."""
-    plain = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    plain = json.dumps(with_said(card), indent=2, ensure_ascii=False) + "\n"
     return {"card.json": plain, "card.md": render_markdown(card), "card.html": render_html(card)}

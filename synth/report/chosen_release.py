@@ -94,7 +94,7 @@ def settle(
     book = ChoiceLedger(ledger, one)
     if one.signed is not None and (was := one.signed["how"]) not in (how, None, "only"):
         if how is not None:
-            raise UsageError(f"`how={how}`: a reviewer released it as {was}; what he signed stands")
+            raise UsageError("`how={}`: a reviewer released it as {}; what he signed stands", how, was)
         how = was
     others = [Candidate.at(b) for b in candidates]
     for candidate in (one, *others):
@@ -102,7 +102,7 @@ def settle(
     if how is None:
         return unstated(one, book, compared(one, book), f"say how this one was chosen with `how=`: {WAYS}")
     if how not in CHOICES:
-        raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
+        raise UsageError("choice {!r}: say one of {}", how, ", ".join(CHOICES))
     charges = _charges(one, how, others, compared(one, book), paid, book)
     if how not in ("unstated", "only"):
         paid_by = next((c.hash for c in charges if c.what == CHOICE), "")
@@ -124,16 +124,17 @@ def _charges(
         lines = [charge(e) for e in everything(one, book)]
         if how == "only" and (looked or not all(choice.counted(c, one.card) for c in lines)):
             raise UsageError(
-                "other runs or learnings were charged to this dataset, so it is not the only candidate; say how it was "
-                f"chosen: {WAYS}"
+                "other runs or learnings were charged to this dataset, so it is not the only candidate; say how it "
+                "was chosen: {}",
+                WAYS,
             )
         return [] if how == "only" else lines
     if missing := {n.release for n in looked} - {o.release for o in others}:
         raise UsageError(
-            f"{releases(len(missing))} compared with the real rows and not named; name each with `candidates=`"
+            "{} compared with the real rows and not named; name each with `candidates=`", releases(len(missing))
         )
     if not others:
-        raise UsageError(f"`how={how}`: name the other candidates with `candidates=`")
+        raise UsageError("`how={}`: name the other candidates with `candidates=`", how)
     charges = [c for o in others for c in _of(o, one, book)]
     return charges if how == "all" else [*_decided(one, others, paid, book), *charges]
 
@@ -161,17 +162,19 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     about = load_statistics(paid)["card"]
     entry, mine = about["ledger_entry"], book.dataset(one)
     if Guarantee.of(about).kind != one.card.guarantee.kind:
-        raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
+        raise InputError("{}: paid for under another relation or unit, so it does not add up with the candidates", paid)
     before = [n for n in notes(book.store) if n.how == "private" and n.paid != entry["hash"]]
     if any(n.among == _among(one, others) for n in before):
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
     if (decided := book.line(entry)) is None:
         number, shown = entry["number"], book.store.shown
-        raise UsageError(f"{paid}: line {number} is not in the ledger {shown}; name the one that paid with `ledger=`")
+        raise UsageError(
+            "{}: line {} is not in the ledger {}; name the one that paid with `ledger=`", paid, number, shown
+        )
     gaps = distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder
-        raise InputError(f"{paid}: these counts chose {winner}, not {one.folder}; release that one, or all")
+        raise InputError("{}: these counts chose {}, not {}; release that one, or all", paid, winner, one.folder)
     opened = min(int(c.card["ledger_entry"]["number"]) for c in (one, *others))
     bought = [e for e in book.spends if e.number > opened and same(e.dataset, mine) and _answers(e)]
     charges = [charge(e, CHOICE) for e in (decided, *(e for e in bought if e != decided))]
@@ -201,11 +204,11 @@ def check_lines(card: Card, *, ledger: str | Path) -> None:
     book = ChoiceLedger(ledger)
     if (mine := book.line(card["ledger_entry"])) is None:
         number = card["ledger_entry"]["number"]
-        raise InputError(f"the card does not hold: its ledger line {number} is not in this ledger")
+        raise InputError("the card does not hold: its ledger line {} is not in this ledger", number)
     for c in card.charges:
         line, price = book.line(c), (c["epsilon"], c["delta"])
         if line is None or not same(line.dataset, mine.dataset) or (line.epsilon, line.delta) != price:
-            raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")
+            raise InputError("the card does not hold: line {} of this ledger is not what it counts", c["number"])
 
 
 def shared(releases: Sequence[str | Path]) -> list[str]:
@@ -247,7 +250,7 @@ def distances(paid: str | Path, releases: Sequence[str | Path]) -> list[float]:
     reported = [s for s in load_statistics(paid)["statistics"] if s["kind"] == "count"]
     common = set(shared(releases))
     if not reported or any(set(s["columns"]) - common for s in reported):
-        raise InputError(f"{paid}: holds no counts of columns that all these releases describe alike; ask for some")
+        raise InputError("{}: holds no counts of columns that all these releases describe alike; ask for some", paid)
     return [_distance(Path(r), reported) for r in releases]
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.verdict import DISTANCES, Measured, advice, rate
-from synth.languages import _
+from synth.languages import _, prose
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
-from synth.report import words
 
 special = Lazy("scipy.special")
 
@@ -105,7 +104,7 @@ class ComparedTable:
         """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
         if not rows:
             return _("not known")
-        return words.advice(advice(rate(DISTANCES[name], **vars(self.measured(rows)), fitted=fitted)))
+        return prose(advice(rate(DISTANCES[name], **vars(self.measured(rows)), fitted=fitted)))
 
 
 def tables(releases: Sequence[Any]) -> list[NoisyTable]:

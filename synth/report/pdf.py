@@ -34,7 +34,7 @@ def written(pages: Sequence[str]) -> bytes:
         import weasyprint
     except OSError:
         raise UsageError(
-            f"a PDF needs Pango; install it (Debian: apt-get install {PANGO}), or leave the PDF out"
+            "a PDF needs Pango; install it (Debian: apt-get install {}), or leave the PDF out", PANGO
         ) from None
     nothing = weasyprint.URLFetcher(allowed_protocols=("data",))
     drawn = [weasyprint.HTML(string=_styled(page), url_fetcher=nothing).render() for page in pages]

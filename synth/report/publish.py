@@ -14,6 +14,7 @@ from synth.errors import InputError, UsageError
 from synth.evaluate.read_sample import forest, read
 from synth.evaluate.verdict import Verdict
 from synth.files import whole_files
+from synth.languages import with_said
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.card import TOTALS, Card
@@ -87,17 +88,17 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     """
     page = Path(out)
     if page.suffix != ".html":
-        raise UsageError(f"`out={out}`: name a .html file")
+        raise UsageError("`out={}`: name a .html file", out)
     result = gather(release)
     paid = None if statistics is None or result.schema.tree is not None else load(statistics)
     text = publishable_page(result, release, statistics=paid)
     plain = plainly(result, about(folder_of(release))) | ({} if paid is None else {"further": paid})
-    written = {page: text, page.with_suffix(".json"): json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
+    written = {page: text, page.with_suffix(".json"): json.dumps(with_said(plain), indent=1, ensure_ascii=False) + "\n"}
     for path, words in written.items():
         try:
             whole_files.write(path, words)
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None
+            raise UsageError("{}: {}; choose another `out=`", path, error.strerror) from None
     return dict(zip(("report", "report_json"), map(str, written), strict=True))
 
 
@@ -137,9 +138,9 @@ def folder_of(release: str | Path) -> Path:
     folder = Path(release)
     folder = folder.parent if folder.suffix == ".json" else folder
     if not folder.exists():
-        raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
+        raise InputError("{}: no such folder; name the folder that a run wrote", folder)
     if not (bundle.is_related(folder) or (folder / "synthetic.csv").is_file()):
-        raise InputError(f"{folder}: holds no release (synthetic.csv is missing); name the folder that a run wrote")
+        raise InputError("{}: holds no release (synthetic.csv is missing); name the folder that a run wrote", folder)
     return folder
 
 

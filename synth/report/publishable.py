@@ -21,13 +21,12 @@ from synth.evaluate.verdict import (
     Use,
     Verdict,
     mean,
-    names,
     rate_average,
     use_by_parts,
     use_of,
 )
 from synth.generators.core.problem import misfit_in_words
-from synth.languages import Texts, _, numerals, prose
+from synth.languages import Said, Texts, _, joined, numerals, prose
 from synth.mechanisms import linked
 from synth.pipeline import retention
 from synth.pipeline.uses import tables_of
@@ -228,7 +227,7 @@ def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> Publishab
             if len(names) == 1 and answer.question.view == "rows" and table.whole:
                 singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
             elif len(names) == 2 or answer.question.view == "first":
-                pairs.setdefault(about, {})[" and ".join(names)] = shown
+                pairs.setdefault(about, {})[joined(" and ", names)] = shown
     return Publishable(schema=schema, rows=roots, singles=singles, pairs=pairs)
 
 
@@ -267,34 +266,27 @@ def _uses(shown: Publishable, lost: str) -> Iterator[Use | None]:
 
     for use, (known, needed) in shown.named.items():
         wide = max((len(s.table.bins) for s in known), default=0)
-        part = "" if len(known) == needed else f", {len(known)} of its {needed} tables"
-        yield told("triples" if wide > 2 else two if wide == 2 else "columns", known, f"named: {use}{part}")
+        part = "" if len(known) == needed else Said(", {} of its {} tables", len(known), needed)
+        yield told("triples" if wide > 2 else two if wide == 2 else "columns", known, Said("named: {}{}", use, part))
     for table, own in shown.singles.items():
         if own or not tree:
-            yield told("columns", own.values(), f"single columns of {table}" if tree else "")
+            yield told("columns", own.values(), Said("single columns of {}", table) if tree else "")
     if rows and shown.averages:
         measured, rated = {n: a.measured(rows) for n, a in shown.averages.items()}, {}
         for n, both in measured.items():
-            about = f"its mean is off by {both[0].low:.2f} to {both[0].value:.2f} standard deviations"
-            rated[n] = *rate_average(*both), about
+            off = Said("its mean is off by {:.2f} to {:.2f} standard deviations", both[0].low, both[0].value)
+            rated[n] = *rate_average(*both), off
         yield use_by_parts("averages", rated, sorted((m for m, _ in measured.values()), key=lambda m: -m.value))
     for about, own in shown.pairs.items():
         yield told(two, own.values(), _use(about) if tree else "")
-    more = f"{MORE} other than the {counted} that were counted" if counted else MORE
+    more = Said("{} other than the {} that were counted", Said(MORE), counted) if counted else Said(MORE)
     yield told("triples", (), more, FILLED_IN)
 
 
-def _use(about: str) -> str:
-    """What tables are good for that are about this: each of ``_about``'s forms as a sentence of its own."""
-    table, between, view = about.partition(": ")
-    if between and view in (VIEWS["first"], VIEWS["last"]):
-        return f"single columns, {table}: {view}"
-    if between:
-        return f"tables of two columns, {table}: {view}"
-    if about.startswith("within "):
-        return f"tables of two columns, within {about.removeprefix('within ')}"
-    table, _with, others = about.partition(" with ")
-    return f"tables of two columns, {table} with {others}"
+def _use(about: Any) -> Said:
+    """What tables are good for that are about this, as ``_about`` has it."""
+    alone = about.values[-1] in (VIEWS["first"], VIEWS["last"])
+    return Said("single columns, {}" if alone else "tables of two columns, {}", about)
 
 
 def render(
@@ -335,7 +327,7 @@ def render(
         headline=[(HEADINGS[k], m["distance"], m["from_noise"], m["covered"]) for k, m in means(shown).items() if m],
         first=first_page.answers(about, said),
         columns=columns,
-        pairs=[(_titled(name), _several(own, kind, rows, fitted)) for name, own in shown.pairs.items()],
+        pairs=[(prose(name), _several(own, kind, rows, fitted)) for name, own in shown.pairs.items()],
         larger=_several(shown.larger, "triples", rows, fitted),
         uses=said.lines,
         unsure=prose(said.unsure),
@@ -418,7 +410,7 @@ def _several(
     ordered = sorted(shown.items(), key=lambda item: item[1].from_noise - item[1].distance)
     return [
         (
-            names(columns) if isinstance(columns, str) else words.both(columns),
+            prose(columns) if isinstance(columns, str) else words.both(columns),
             commas(s.table.values.size),
             noise.format(n=figure(s.table.sigma, 1)),
             *fit_in_words(s),
@@ -451,7 +443,7 @@ def _joined(labels: list[str], column: Column) -> str:
     if len(labels) == 1:
         return labels[0]
     if column.is_numeric:
-        return f"{labels[0].split(' to ')[0]} to {labels[-1].split(' to ')[-1]}"
+        return Said("{} to {}", labels[0].split(" to ")[0], labels[-1].split(" to ")[-1])
     return _("all {n} others").format(n=len(labels))
 
 
@@ -486,22 +478,11 @@ def plain(shown: Publishable) -> dict[str, Any]:
     }
 
 
-def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
+def _about(question: Any, table: NoisyTable) -> tuple[Said, list[str]]:
     """What a table is about, and its columns in words."""
     owners = [placed(c) for c in table.columns]
-    names = [f"{t}.{c}" + (" (of the other)" if other else "") for t, c, other in owners]
+    names = [Said("{}.{} (of the other)", t, c) if other else f"{t}.{c}" for t, c, other in owners]
     above = sorted({t for t, _, _ in owners} - {question.table})
     if question.view in VIEWS:
-        return f"{question.table}: {VIEWS[question.view]}", names
-    return f"{question.table} with {', '.join(above)}" if above else f"within {question.table}", names
-
-
-def _titled(about: str) -> str:
-    """As ``_about`` has it, in the language that is spoken."""
-    table, between, view = about.partition(": ")
-    if between:
-        return f"{table}: {prose(view)}"
-    if about.startswith("within "):
-        return _("within {table}").format(table=about.removeprefix("within "))
-    table, _with, others = about.partition(" with ")
-    return _("{table} with {others}").format(table=table, others=others)
+        return Said("{}: {}", question.table, Said(VIEWS[question.view])), names
+    return Said("{} with {}", question.table, ", ".join(above)) if above else Said("within {}", question.table), names

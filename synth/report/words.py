@@ -27,20 +27,15 @@ def written(language: str | None) -> Iterator[None]:
     """
     code = language or spoken_now()
     if code not in (*available(), MARKED):
-        raise UsageError(f"`language={language}` is unknown; {meant(code, list(available()))}")
+        raise UsageError("`language={}` is unknown; {}", language, meant(code, list(available())))
     with spoken(code):
         yield
-
-
-def advice(words: str) -> str:
-    """What a figure means for use: the advice, and its reason."""
-    return ": ".join(prose(part) for part in words.split(": ", 1))
 
 
 def unit(about: Mapping[str, Any]) -> str:
     """The unit of privacy in words."""
     if "unit_in_words" in about or about["unit"] == "row":
-        return prose(str(about.get("unit_in_words", "one row")))
+        return prose(about.get("unit_in_words", "one row"))
     return _("one person ({column}), with at most {most} rows").format(
         column=about["unit"], most=about["max_rows_of_a_unit"]
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError
+from synth.languages import Said
 from synth.schema.column import CATEGORICAL, Column, WithinColumn, canonical, repeated
 from synth.schema.constraints import Constraint, Within, columns_of, derived
 
@@ -136,7 +137,7 @@ def problems(columns: Mapping[str, Column], constraints: tuple[Constraint, ...],
             continue
         for problem in _own_problems(name, column, columns):
             faulty = True
-            yield f"column {name}: within {column.within.column!r}: {problem}"
+            yield Said("column {}: within {!r}: {}", name, column.within.column, problem)
     if faulty or not (inner := set(above(columns))):
         return
     for name in inner:
@@ -265,7 +266,7 @@ def listed(text: str, *, name: str) -> dict[str, list[str]]:
     """
     rows = lines_of(text)
     if len(rows) < 2 or any(len(r) != 2 for r in rows):
-        raise InputError(f"areas {name}: not a CSV table of two columns, the smaller area first; save it as such")
+        raise InputError("areas {}: not a CSV table of two columns, the smaller area first; save it as such", name)
     out: dict[str, list[str]] = {}
     for area, above_it in rows[1:]:
         out.setdefault(above_it.strip(), []).append(area.strip())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
+from synth.languages import Said
 from synth.schema.sdv_metadata import Exchanged
 from synth.schema.table import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
 
@@ -29,22 +30,22 @@ def load_codes(path: str | Path) -> CodeBook:
         reader = csv.reader(io.StringIO(regular_files.text(path, encoding="utf-8-sig"), newline=""), strict=True)
         lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
     except OSError as error:
-        raise InputError(f"code book {path}: {error.strerror or 'cannot be read'}; check the name") from None
+        raise InputError("code book {}: {}; check the name", path, error.strerror or Said("cannot be read")) from None
     except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"code book {path}: not a UTF-8 CSV file; save it as UTF-8 CSV with commas") from None
+        raise InputError("code book {}: not a UTF-8 CSV file; save it as UTF-8 CSV with commas", path) from None
     if not lines or [cell.lower() for cell in lines[0][1][:2]] != ["value", "label"]:
-        raise InputError(f"code book {path}: its first line must be the header value,label")
+        raise InputError("code book {}: its first line must be the header value,label", path)
     labels: dict[str, str] = {}
     seen = set[str]()
     for number, (value, *rest) in lines[1:]:
         if not value:
-            raise InputError(f"code book {path}: line {number} has no value; empty cells are declared by `nullable`")
+            raise InputError("code book {}: line {} has no value; empty cells are declared by `nullable`", path, number)
         if canonical(value) in seen:
-            raise InputError(f"code book {path}: line {number}: value {value!r} occurs twice; keep one")
+            raise InputError("code book {}: line {}: value {!r} occurs twice; keep one", path, number, value)
         seen.add(canonical(value))
         labels[value] = rest[0] if rest and rest[0] else value
     if not labels:
-        raise InputError(f"code book {path}: it has a header and no codes; at least one is needed")
+        raise InputError("code book {}: it has a header and no codes; at least one is needed", path)
     return CodeBook(tuple(labels), tuple(labels.values()))
 
 
@@ -56,7 +57,7 @@ def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[s
     Errors: UsageError for a name that is no column; InputError when no category is left.
     """
     if name not in schema.columns:
-        raise UsageError(f"code book of {name}: the schema has no such column; check the spelling")
+        raise UsageError("code book of {}: the schema has no such column; check the spelling", name)
     old = schema.columns[name]
     codes = {canonical(code): code for code in (*old.missing_codes, *missing)}
     pairs = [(v, text) for v, text in zip(book.values, book.labels, strict=True) if canonical(v) not in codes]

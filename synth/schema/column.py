@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from synth.languages import Said
 from synth.schema import key_pattern
 from synth.schema.dialect import format_problem
 from synth.schema.names import MOST_PREFIX
@@ -16,7 +17,7 @@ from synth.schema.names import MOST_PREFIX
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
 UNREAD = ("identifier", "omitted")  # kinds of which no cell is learnt
-LEARN = " (or learn it: `synth.learn_schema`, or `learn_share=`)"
+LEARN = Said(" (or learn it: `synth.learn_schema`, or `learn_share=`)")
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -194,15 +195,15 @@ def column_problems(column: Column, complete: bool):
 
 def _category_problems(column: Column):
     if not column.categories:
-        yield f"it needs its categories, a list of every value it can take{LEARN}"
+        yield Said("it needs its categories, a list of every value it can take{}", LEARN)
         return
     texts = [canonical(c) for c in column.categories]
     if len(set(texts)) < len(texts):
         twice = repeated(texts)
-        yield f'category {twice!r} is listed twice (3, 3.0 and "3" are one)'
+        yield Said('category {!r} is listed twice (3, 3.0 and "3" are one)', twice)
     both = set(texts) & {canonical(c) for c in column.missing_codes}
     if both:
-        yield f"{sorted(both)[0]!r} is both a category and a missing code; keep one"
+        yield Said("{!r} is both a category and a missing code; keep one", sorted(both)[0])
 
 
 def _grouping_problems(column: Column, grouping: Grouping):
@@ -214,27 +215,27 @@ def _grouping_problems(column: Column, grouping: Grouping):
         yield "a grouping by prefix states length, one that is listed states other"
     elif grouping.kind == "listed":
         if canonical(str(grouping.other)) not in map(canonical, column.categories or ()):
-            yield f"grouping: {grouping.other!r} must be one of the categories"
+            yield Said("grouping: {!r} must be one of the categories", grouping.other)
     elif grouping.kind == "prefix" and any(
         len(canonical(c)) > int(grouping.length or 0) for c in column.categories or ()
     ):
-        yield f"grouping: a category is longer than its {grouping.length} characters"
+        yield Said("grouping: a category is longer than its {} characters", grouping.length)
 
 
 def _bound_problems(column: Column):
     if column.min is None or column.max is None:
-        yield f"it needs min and max, the smallest and largest possible {column.type} value{LEARN}"
+        yield Said("it needs min and max, the smallest and largest possible {} value{}", column.type, LEARN)
         return
     try:
         low, high = column.bounds
     except (ArithmeticError, ValueError):
-        what = "a date like 2020-01-31" if column.type == "datetime" else "a number"
-        yield f"min and max must each be {what}"
+        what = Said("a date like 2020-01-31" if column.type == "datetime" else "a number")
+        yield Said("min and max must each be {}", what)
         return
     if not (math.isfinite(low) and math.isfinite(high)):
         yield "min and max must be finite"
     elif low > high:
-        yield f"min {column.min} is above max {column.max}; swap them"
+        yield Said("min {} is above max {}; swap them", column.min, column.max)
     elif column.type == "integer" and not all(x == x.to_integral_value() for x in (low, high)):
         yield "min and max of an integer column must be whole numbers"
     elif column.resolution is not None and isinstance(column.resolution, str) != (column.type == "datetime"):

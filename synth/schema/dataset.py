@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
+from synth.languages import Said, joined
 from synth.schema import histories
 from synth.schema import uses as uses_of
 from synth.schema.column import CATEGORICAL, NUMERIC, UNREAD, Column, repeated
@@ -42,9 +43,12 @@ PERSONS, ROWS = "persons", "rows"
 STARTERS = Path(__file__).parent / "starters"  # schemas of well-known data models, a file each
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
-FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
+FAULTS = {
+    "extra_forbidden": Said("is no fact of related tables; remove it"),
+    "missing": Said("it is missing; state it"),
+}
 RULES = {
-    "most_children": f"must be a whole number from 1 to {MOST_CHILDREN}, how many rows of one parent are kept",
+    "most_children": Said("must be a whole number from 1 to {}, how many rows of one parent are kept", MOST_CHILDREN),
     "columns": "must list the child's columns, at least one",
     "parent_columns": "must list the parent's columns, as many as the child's",
 }
@@ -107,7 +111,9 @@ class Dataset(Tables, BaseModel):
     def keys_on_card(self) -> list[dict[str, Any]]:
         """The keys as a card and the ledger name them, persons by their column, which is the unit."""
         keys, person = [k.model_dump(mode="json", exclude_none=True) for k in self.keys], self.privacy_unit[0]
-        return [{**k, **({"parent": person, "child": f"{ROWS} of {person}"} if self.flat else {})} for k in keys]
+        return [
+            {**k, **({"parent": person, "child": Said("{} of {}", ROWS, person)} if self.flat else {})} for k in keys
+        ]
 
     def changed(self, how: Callable[[Any], Any]) -> Any:
         """The schema that somebody wrote, changed; of persons and their rows both again."""
@@ -143,7 +149,7 @@ class Dataset(Tables, BaseModel):
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
         facts = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
         for k in (k for k in self.keys if k.source == UNCONFIRMED):
-            facts[k.child] = [f"key to {k.parent}", f"most_children {k.most_children}"]
+            facts[k.child] = [Said("key to {}", k.parent), Said("most_children {}", k.most_children)]
         return facts | {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
 
     def to_json(self) -> str:
@@ -169,7 +175,9 @@ def unit_in_words(downwards: Sequence[str]) -> str:
     >>> unit_in_words(["patients", "stays"])
     'one key of patients with all its rows there and everything below them in stays'
     """
-    return f"one key of {downwards[0]} with all its rows there and everything below them in {', '.join(downwards[1:])}"
+    return Said(
+        "one key of {} with all its rows there and everything below them in {}", downwards[0], ", ".join(downwards[1:])
+    )
 
 
 def unit_as_it_was(downwards: Sequence[str]) -> str:
@@ -178,7 +186,7 @@ def unit_as_it_was(downwards: Sequence[str]) -> str:
     >>> unit_as_it_was(["patients", "stays"])
     'one row of patients with everything below it in stays'
     """
-    return f"one row of {downwards[0]} with everything below it in {', '.join(downwards[1:])}"
+    return Said("one row of {} with everything below it in {}", downwards[0], ", ".join(downwards[1:]))
 
 
 def persons_in_words(person: str) -> str:
@@ -187,7 +195,7 @@ def persons_in_words(person: str) -> str:
     >>> persons_in_words("pid")
     'one person, named by pid, with all rows'
     """
-    return f"one person, named by {person}, with all rows"
+    return Said("one person, named by {}, with all rows", person)
 
 
 def number_of(child: str) -> str:
@@ -223,7 +231,7 @@ def load_any(path: str | Path, *, complete: bool = True) -> Schema | Dataset:
 
     Errors: InputError. Privacy: public only.
     """
-    return parse_any(read(path), name=f"schema {path}", complete=complete)
+    return parse_any(read(path), name=Said("schema {}", path), complete=complete)
 
 
 def parse_related(plain: object, *, name: str = "schema", complete: bool = True) -> Dataset:
@@ -232,18 +240,18 @@ def parse_related(plain: object, *, name: str = "schema", complete: bool = True)
     Errors: InputError naming table, key and rule. Privacy: public only.
     """
     if not isinstance(plain, Mapping) or not isinstance(plain.get("tables"), Mapping):
-        raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
+        raise InputError("{}: related tables need an object `tables`, a schema under each table's name", name)
     if "flat" in plain:
-        raise InputError(f"{name}: flat: {FAULTS['extra_forbidden']}")
+        raise InputError("{}: flat: {}", name, FAULTS["extra_forbidden"])
     given = plain["tables"].items()
-    tables = {str(n): parse_table(facts, name=f"{name}: table {n}", complete=complete) for n, facts in given}
+    tables = {str(n): parse_table(facts, name=Said("{}: table {}", name, n), complete=complete) for n, facts in given}
     try:
         schema = Dataset.model_validate({**plain, "tables": tables})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise InputError(f"{name}: {_where(plain, fault['loc'])}: {_rule(fault)}") from None
+        raise InputError("{}: {}: {}", name, _where(plain, fault["loc"]), _rule(fault)) from None
     for problem in problems(schema, complete):
-        raise InputError(f"{name}: {problem}")
+        raise InputError("{}: {}", name, problem)
     return schema
 
 
@@ -257,7 +265,9 @@ def _where(plain: Mapping[str, Any], path: tuple[int | str, ...]) -> str:
         and isinstance(listed[int(path[1])], Mapping)
     ):
         key = listed[int(path[1])]
-        return " ".join([f"key of {key.get('child', '?')} to {key.get('parent', '?')}:", *map(str, path[2:3])])
+        return joined(
+            " ", [Said("key of {} to {}:", key.get("child", "?"), key.get("parent", "?")), *map(str, path[2:3])]
+        )
     return ".".join(map(str, path))
 
 
@@ -273,7 +283,7 @@ def load_related(path: str | Path, *, complete: bool = True) -> Dataset:
 
     Errors: InputError. Privacy: public only.
     """
-    return parse_related(read(path), name=f"schema {path}", complete=complete)
+    return parse_related(read(path), name=Said("schema {}", path), complete=complete)
 
 
 def check_schema(given: object, *, tree: bool = False) -> None:
@@ -288,10 +298,12 @@ def check_schema(given: object, *, tree: bool = False) -> None:
         return
     if isinstance(given, Dataset):
         raise UsageError("schema: it describes several tables; here one of one is needed")
-    more = "; for several tables synth.app_api.load_related and synth.app_api.parse_related" if tree else ""
+    more = Said("; for several tables synth.app_api.load_related and synth.app_api.parse_related") if tree else ""
     raise UsageError(
-        f"schema: a {type(given).__name__} is no schema; read its file with synth.Schema.load(path), or "
-        f"make it of plain data with synth.Schema.parse(data){more}"
+        "schema: a {} is no schema; read its file with synth.Schema.load(path), or make it of plain data with "
+        "synth.Schema.parse(data){}",
+        type(given).__name__,
+        more,
     )
 
 
@@ -301,7 +313,7 @@ def as_tables(schema: Schema) -> Dataset:
     Privacy: public only.
     """
     for problem in refused(schema):
-        raise InputError(f"schema: {problem}")
+        raise InputError("schema: {}", problem)
     own = schema.of_unit
     person = {str(schema.person): schema.columns[str(schema.person)]}
     above = {n: schema.columns[n] for n in own}
@@ -324,8 +336,9 @@ def as_tables(schema: Schema) -> Dataset:
     )
     if clash := {number_of(ROWS), *histories.named(rows, key)} & set(schema.columns):
         raise InputError(
-            f"schema: column {min(clash)!r} has a name that stands for what is derived from a person's rows; rename "
-            "it, or `linked=False`"
+            "schema: column {!r} has a name that stands for what is derived from a person's rows; rename it, or "
+            "`linked=False`",
+            min(clash),
         )
     parts = {PERSONS: {**person, **above}, ROWS: {**person, **rows}}
     return Dataset(
@@ -344,19 +357,28 @@ def refused(schema: Schema) -> Iterator[str]:
     if schema.person is None:
         named = schema.of_unit
         what = (
-            f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+            Said('columns are "of": "unit" ({})', ", ".join(named))
+            if named
+            else Said("the rows of one person are to stay together")
         )
-        yield f"{what}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`"
+        yield Said(
+            "{}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`", what
+        )
         return
     if (schema.max_rows or 1) == 1:
         yield "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
     if (schema.max_rows or 1) > MOST_CHILDREN:
         yield (
-            f"max_rows {schema.max_rows}: of a person whose rows stay together at most {MOST_CHILDREN} are kept; "
-            "state fewer, or `linked=False`"
+            Said(
+                "max_rows {}: of a person whose rows stay together at most {} are kept; state fewer, or `linked=False`",
+                schema.max_rows,
+                MOST_CHILDREN,
+            )
         )
     if schema.weight is not None:
-        yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
+        yield Said(
+            "weight {!r}: rows of a person have no weights yet; leave weight out, or `linked=False`", schema.weight
+        )
     if schema.totals:
         yield "totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
     measured = [n for n in schema.measured() if schema.columns[n].of is None]
@@ -366,8 +388,13 @@ def refused(schema: Schema) -> Iterator[str]:
         names = [n for n in columns_of(rule) if schema.columns[n].type not in UNREAD]
         if len({schema.columns[n].of for n in names}) > 1 and rule.kind != "order":
             yield (
-                f"constraint {number} ({rule.kind}) joins columns of a person with columns of rows "
-                f"({', '.join(names)}), where only an order is kept; take it out, or `linked=False`"
+                Said(
+                    "constraint {} ({}) joins columns of a person with columns of rows ({}), where only an order is "
+                    "kept; take it out, or `linked=False`",
+                    number,
+                    rule.kind,
+                    ", ".join(names),
+                )
             )
 
 
@@ -397,12 +424,17 @@ def problems(schema: Tables, complete: bool = True) -> Iterator[str]:
 def undecided(schema: Tables) -> Iterator[str]:
     """Yields a sentence for what a draft left open and each key without a bound: no row is read before."""
     if schema.open:
-        yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
+        yield Said("left open by the draft: {} Decide, and take the line out of `open`", schema.open[0])
     for key in schema.keys:
         if not key.most_children:
             yield (
-                f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
-                f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field"
+                Said(
+                    "key of {} to {}: most_children is missing, how many rows of one parent are kept (1 to {}); state "
+                    "it from knowledge of the field",
+                    key.child,
+                    key.parent,
+                    MOST_CHILDREN,
+                )
             )
 
 
@@ -411,64 +443,83 @@ def not_learnable(schema: Tables, lacking: Collection[str]) -> Iterator[str]:
     for name, public in (schema.public or {}).items():
         for table, columns in public.references:
             for one in (f"{table}.{c}" for c in columns if f"{table}.{c}" in lacking):
-                yield f"{one} refers to the public table {name}, so nothing of it is to be learnt; state its categories"
+                yield Said(
+                    "{} refers to the public table {}, so nothing of it is to be learnt; state its categories",
+                    one,
+                    name,
+                )
     for rule in schema.across:
         for one in (n for n in ends(rule) if rule.kind == "equal" and n in lacking):
-            yield f"{one} has the facts of another column by a rule across tables (equal); state them for both"
+            yield Said("{} has the facts of another column by a rule across tables (equal); state them for both", one)
 
 
 def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
     if len(schema.tables) < 2:
         yield "related tables are two or more; for one table write its schema alone"
     if twice := repeated(n.casefold() for n in schema.tables):
-        yield f"two tables are called {twice!r} but for capitals; their files could not be told apart"
+        yield Said("two tables are called {!r} but for capitals; their files could not be told apart", twice)
     for name, table in schema.tables.items():
         if not FILE_NAME.fullmatch(name):
-            yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
+            yield Said("table {!r}: a name is of letters, digits, - and _, since it becomes a file's", name)
         if canonical(name) == "row":
-            yield f"table {name!r}: as a unit, that word means each row by itself; rename the table"
+            yield Said("table {!r}: as a unit, that word means each row by itself; rename the table", name)
         if table.person is not None:
-            yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
+            yield Said(
+                "table {}: leave out unit and max_rows; the unit is a key of the root with everything below it", name
+            )
         if table.uses:
-            yield f"table {name}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN"
+            yield Said("table {}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN", name)
         if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + table.of_unit:
-            yield f"table {name}: {alone[0]} is for one table in which persons repeat; leave it out"
+            yield Said("table {}: {} is for one table in which persons repeat; leave it out", name, alone[0])
         if complete and not table.measured():
-            yield f"table {name}: every column is an identifier; there is nothing to learn"
+            yield Said("table {}: every column is an identifier; there is nothing to learn", name)
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
-            yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
+            yield Said("table {}: column {!r} is what the count of children is called; rename it", name, taken[0])
         if clash := set(table.columns) & histories.named(table.measured(), schema.key_above(name)):
-            yield f"table {name}: column {min(clash)!r} is called as what is derived from the rows' order; rename it"
+            yield Said(
+                "table {}: column {!r} is called as what is derived from the rows' order; rename it", name, min(clash)
+            )
 
 
 def _key_problems(schema: Tables, key: Key) -> Iterator[str]:
-    about = f"key of {key.child} to {key.parent}"
+    about = Said("key of {} to {}", key.child, key.parent)
     for role, table in (("parent", key.parent), ("child", key.child)):
         if table not in schema.tables:
-            yield f"{about}: {role} {table!r} is not among the tables ({', '.join(schema.tables)})"
+            yield Said("{}: {} {!r} is not among the tables ({})", about, role, table, ", ".join(schema.tables))
             return
     if key.parent == key.child:
-        yield f"{about}: a table cannot be its own parent"
+        yield Said("{}: a table cannot be its own parent", about)
     if len(key.referred) != len(key.columns):
-        yield f"{about}: it names {len(key.columns)} columns of {key.child} and {len(key.referred)} of {key.parent}"
+        yield Said(
+            "{}: it names {} columns of {} and {} of {}",
+            about,
+            len(key.columns),
+            key.child,
+            len(key.referred),
+            key.parent,
+        )
     own, above = schema.tables[key.child].columns, schema.tables[key.parent].columns
     for table, columns, there in ((key.child, key.columns, own), (key.parent, key.referred, above)):
         for name in columns:
             if name not in there:
-                yield f"{about}: {name!r} is not among the columns of {table}"
+                yield Said("{}: {!r} is not among the columns of {}", about, name, table)
             elif there[name].type != "identifier":
-                yield f"{about}: {table}.{name} is of type {there[name].type}; a key's columns are identifiers"
+                yield Said(
+                    "{}: {}.{} is of type {}; a key's columns are identifiers", about, table, name, there[name].type
+                )
         if twice := repeated(columns):
-            yield f"{about}: it names {table}.{twice} twice"
+            yield Said("{}: it names {}.{} twice", about, table, twice)
     for name, theirs in zip(key.columns, key.referred, strict=False):
         if name in own and theirs in above and own[name].pattern not in (None, above[theirs].pattern):
-            yield f"{about}: {key.child}.{name} holds the keys of {key.parent}; state the pattern there alone"
+            yield Said(
+                "{}: {}.{} holds the keys of {}; state the pattern there alone", about, key.child, name, key.parent
+            )
     if key.order is None:
         return
     if key.order not in own:
-        yield f"{about}: order {key.order!r} is not among the columns of {key.child}"
+        yield Said("{}: order {!r} is not among the columns of {}", about, key.order, key.child)
     elif key.order in key.columns or not own[key.order].orders:
-        yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
+        yield Said("{}: order {}.{} must be a number, date, ordinal, or own identifier", about, key.child, key.order)
 
 
 def _tree_problems(schema: Tables) -> Iterator[str]:
@@ -480,73 +531,98 @@ def _tree_problems(schema: Tables) -> Iterator[str]:
         yield "its keys go in a circle; one table must be the root, the child of none"
         return
     if len(roots) > 1:
-        yield f"tables {', '.join(roots)} have no parent; one alone is the root, so each other one needs a key"
+        yield Said("tables {} have no parent; one alone is the root, so each other one needs a key", ", ".join(roots))
         return
     if lost := set(schema.tables) - set(schema.downwards):
-        yield f"the keys of {', '.join(sorted(lost))} go in a circle, which the root does not reach"
+        yield Said("the keys of {} go in a circle, which the root does not reach", ", ".join(sorted(lost)))
         return
     for name in schema.tables:
         if len({k.referred for k in schema.keys_below(name)}) > 1:
-            yield f"keys refer to different columns of {name}; one row has one key, so name the same columns"
+            yield Said("keys refer to different columns of {}; one row has one key, so name the same columns", name)
         if len(schema.upwards(name)) > LEVELS:
-            yield f"table {name} stands {len(schema.upwards(name))} levels deep; at most {LEVELS} are supported"
+            yield Said(
+                "table {} stands {} levels deep; at most {} are supported", name, len(schema.upwards(name)), LEVELS
+            )
         elif schema.most_rows(name) > MOST_BELOW:
-            yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
+            yield Said(
+                "table {}: {:,} rows below one root; at most {:,} are supported",
+                name,
+                schema.most_rows(name),
+                MOST_BELOW,
+            )
 
 
 def _several_parents(schema: Tables, child: str) -> str:
     """Why one parent alone can be a table's, and what can become of the others."""
     keys = [k for k in schema.keys if k.child == child]
     parents = ", ".join(k.parent for k in keys)
-    by = "; ".join(f"{k.parent} by {', '.join(k.columns)}" for k in keys)
+    by = joined("; ", (Said("{} by {}", k.parent, ", ".join(k.columns)) for k in keys))
     above = [set(below(k.parent, [(e.child, e.parent) for e in schema.keys])) for k in keys]
     again = sorted(above[0] & above[1] - {child})
-    shape = f'both lead to {again[0]} (a rule across tables "refers" may state the other), ' if again else ""
-    return (
-        f"table {child} has several parents ({parents}); keep one: {by}: {shape}and a row under two units is protected "
-        "as one of neither. Of another table's key a column, grouped or left out, can stay; a table that everybody may "
-        f'have goes under "public", with "referred_by": ["{child}.{keys[-1].columns[0]}"], a column of categories'
+    shape = Said('both lead to {} (a rule across tables "refers" may state the other), ', again[0]) if again else ""
+    return Said(
+        "table {} has several parents ({}); keep one: {}: {}and a row under two units is protected as one of "
+        "neither. Of another table's key a column, grouped or left out, can stay; a table that everybody may have "
+        'goes under "public", with "referred_by": ["{}.{}"], a column of categories',
+        child,
+        parents,
+        by,
+        shape,
+        child,
+        keys[-1].columns[0],
     )
 
 
 def _public_problems(schema: Tables, name: str, public: PublicTable) -> Iterator[str]:
-    about = f"public table {name}"
+    about = Said("public table {}", name)
     if name in schema.tables:
-        yield f"{about}: it is among the tables that are made too; keep it in one of both"
+        yield Said("{}: it is among the tables that are made too; keep it in one of both", about)
     elif not FILE_NAME.fullmatch(name):
-        yield f"{about}: a name is of letters, digits, - and _, since it becomes a file's"
+        yield Said("{}: a name is of letters, digits, - and _, since it becomes a file's", about)
     elif name.casefold() in {n.casefold() for n in schema.tables}:
-        yield f"{about}: a table is called the same but for capitals; their files could not be told apart"
+        yield Said("{}: a table is called the same but for capitals; their files could not be told apart", about)
     if len(set(public.keys)) < len(public.keys) or not public.keys:
-        yield f"{about}: its key must name one column, or several different ones"
+        yield Said("{}: its key must name one column, or several different ones", about)
     for reference, (table, columns) in zip(public.referred_by, public.references, strict=True):
         there = schema.tables[table].columns if table in schema.tables else {}
         if len(columns) != len(public.keys):
             yield (
-                f"{about}: {reference!r} names {len(columns)} columns and its key has {len(public.keys)}; write "
-                "TABLE.COLUMN+COLUMN in the key's order"
+                Said(
+                    "{}: {!r} names {} columns and its key has {}; write TABLE.COLUMN+COLUMN in the key's order",
+                    about,
+                    reference,
+                    len(columns),
+                    len(public.keys),
+                )
             )
         for name in columns:
             column = there.get(name)
             if column is None:
-                yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
+                yield Said("{}: {!r} is no column of the tables; write TABLE.COLUMN", about, reference)
             elif column.type not in CATEGORICAL or column.grouping is not None:
                 yield (
-                    f"{about}: {table}.{name} must be categorical and ungrouped, its categories values of "
-                    f"{', '.join(public.keys)}"
+                    Said(
+                        "{}: {}.{} must be categorical and ungrouped, its categories values of {}",
+                        about,
+                        table,
+                        name,
+                        ", ".join(public.keys),
+                    )
                 )
             elif len(columns) > 1 and column.missing_codes:
-                yield f"{about}: {table}.{name} is part of a reference, so it has no missing codes; leave them out"
+                yield Said(
+                    "{}: {}.{} is part of a reference, so it has no missing codes; leave them out", about, table, name
+                )
 
 
 def _across_problems(schema: Tables) -> Iterator[str]:
     """Yields a sentence for each rule across tables that cannot be kept as it is written."""
     for i, rule in enumerate(schema.across, start=1):
         for problem in _broken(schema, rule):
-            yield f"constraint {i} across tables ({rule.kind}): {problem}"
+            yield Said("constraint {} across tables ({}): {}", i, rule.kind, problem)
     written = [rule_writes(schema, r) for r in schema.across if r.kind != "order"]
     for name in {n for n in written if written.count(n) > 1}:
-        yield f"two constraints across tables decide {name}; keep one"
+        yield Said("two constraints across tables decide {}; keep one", name)
 
 
 def _broken(schema: Tables, rule: Across) -> Iterator[str]:
@@ -558,35 +634,35 @@ def _broken(schema: Tables, rule: Across) -> Iterator[str]:
     for name in (one,) if rule.kind == "count" else (one, other):
         table, column = placed(name)
         if table not in schema.tables or column not in schema.tables[table].measured():
-            yield f"{name} is not a measured column; write TABLE.COLUMN"
+            yield Said("{} is not a measured column; write TABLE.COLUMN", name)
             return
         facts[name] = schema.tables[table].columns[column]
     if facts[writes := rule_writes(schema, rule)].within is not None:
-        yield f"{writes} lies within other areas, and is not changed after these follow from it"
+        yield Said("{} lies within other areas, and is not changed after these follow from it", writes)
         return
     a, upper = facts[one], placed(one)[0]
     if rule.kind == "count":
         if other not in {k.child for k in schema.keys_below(upper)}:
-            yield f"{other} is no table of children of {upper}"
+            yield Said("{} is no table of children of {}", other, upper)
         elif a.type != "integer":
-            yield f"{one} must be an integer, to hold a number of children"
+            yield Said("{} must be an integer, to hold a number of children", one)
         return
     b, lower = facts[other], placed(other)[0]
     if rule.kind == "order" and upper not in schema.upwards(lower):
         upper, lower = lower, upper
     if upper == lower or upper not in schema.upwards(lower):
-        yield f"{upper} does not stand above {lower}; a rule is between a table and one below it"
+        yield Said("{} does not stand above {}; a rule is between a table and one below it", upper, lower)
         return
     if rule.kind == "equal" and any(getattr(a, fact) != getattr(b, fact) for fact in POSITIONS):
-        yield f"{one} and {other} must have the same type, categories or bounds, and missing codes"
+        yield Said("{} and {} must have the same type, categories or bounds, and missing codes", one, other)
     if rule.kind == "total":
         if upper != schema.upwards(lower)[1]:
-            yield f"{upper} is not the parent of {lower}; a total is of a parent's own children"
+            yield Said("{} is not the parent of {}; a total is of a parent's own children", upper, lower)
         if not {a.type, b.type} <= {*NUMERIC}:
-            yield f"{one} and {other} must be numbers"
+            yield Said("{} and {} must be numbers", one, other)
     dates = {a.type == "datetime", b.type == "datetime"}
     if rule.kind == "order" and not (a.is_numeric and b.is_numeric and len(dates) == 1):
-        yield f"{one} and {other} must be two numbers or two dates"
+        yield Said("{} and {} must be two numbers or two dates", one, other)
 
 
 def _reference_problems(schema: Tables, child: str, parent: str) -> Iterator[str]:
@@ -594,15 +670,15 @@ def _reference_problems(schema: Tables, child: str, parent: str) -> Iterator[str
     for name, table, own in ((child, lower, column), (parent, upper, key)):
         there = schema.tables[table].columns if table in schema.tables else {}
         if own not in there or there[own].type != "identifier":
-            yield f"{name} must be an identifier; write TABLE.COLUMN"
+            yield Said("{} must be an identifier; write TABLE.COLUMN", name)
             return
     above = schema.key_above(upper)
     if column in schema.key_columns(lower):
-        yield f"{child} is part of a key already, which says to which row each belongs"
+        yield Said("{} is part of a key already, which says to which row each belongs", child)
     elif above is not None and key in above.columns:
-        yield f"{parent} is the key of {above.parent}; name the column that tells the rows of {upper} apart"
+        yield Said("{} is the key of {}; name the column that tells the rows of {} apart", parent, above.parent, upper)
     elif upper in schema.upwards(lower):
-        yield f"{upper} is {lower} or stands above it, where a key says to which row each belongs"
+        yield Said("{} is {} or stands above it, where a key says to which row each belongs", upper, lower)
 
 
 def rule_writes(schema: Tables, rule: Across) -> str:

@@ -10,7 +10,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+from synth.languages import Said, joined
+
+DELIMITERS = {",": Said("commas"), ";": Said("semicolons"), "\t": Said("tabs"), "|": Said("vertical bars")}
 ENCODINGS = {
     "utf-8": "UTF-8 text",
     "utf-8-sig": "UTF-8 text with a byte-order mark",
@@ -69,11 +71,11 @@ class Dialect(BaseModel):
 
     def in_words(self) -> str:
         """What a person confirms."""
-        parts = [ENCODINGS[self.encoding], f"{DELIMITERS[self.delimiter]} between cells"]
-        parts += ["single quotes around cells"] if self.quote == "'" else []
-        parts += [f"decimal {MARKS[self.decimal]}"]
-        parts += [f"{MARKS[self.thousands]} between thousands"] if self.thousands else []
-        return ", ".join(parts)
+        parts = [Said(ENCODINGS[self.encoding]), Said("{} between cells", DELIMITERS[self.delimiter])]
+        parts += [Said("single quotes around cells")] if self.quote == "'" else []
+        parts += [Said("decimal {}", Said(MARKS[self.decimal]))]
+        parts += [Said("{} between thousands", Said(MARKS[self.thousands]))] if self.thousands else []
+        return joined(", ", parts)
 
 
 @dataclass(frozen=True)

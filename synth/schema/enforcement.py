@@ -70,7 +70,7 @@ class Rules:
                 names = columns_of(rule)
                 if schema.learnt is None and not any(schema.columns[n].source == "private" for n in names):
                     what = f"constraint {number} ({rule.kind} on {', '.join(names)})"
-                    raise InputError(f"schema: {what}: {error}") from None
+                    raise InputError("schema: {}: {}", what, error) from None
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
         self._rules += [compiled(r, schema.columns) for r in areas.rules(schema.columns)]
 

@@ -11,6 +11,8 @@ from math import prod
 import numpy as np
 import pyarrow as pa
 
+from synth.languages import Said
+
 LONGEST = 64  # characters of a key
 PART = re.compile(r"(?:\[((?:[A-Za-z0-9](?:-[A-Za-z0-9])?)+)\]|(\\d)|([A-Za-z0-9_/:-]))(?:\{([0-9]{1,2})\})?")
 RULE = r"write letters, digits, - _ / : and classes like [0-9]{6}, [A-Z] or \d{4}, a letter or digit first"
@@ -24,11 +26,11 @@ def problem(pattern: str) -> str | None:
     """
     parts = parsed(pattern)
     if not parts or not parts[0][0].isalnum():
-        return f"pattern {pattern!r}: {RULE}"
+        return Said("pattern {!r}: {}", pattern, RULE)
     if all(len(letters) == 1 for letters in parts):
         return f"pattern {pattern!r}: it stands for one key only; give it a class like [0-9]{{6}}"
     if len(parts) > LONGEST:
-        return f"pattern {pattern!r}: keys have at most {LONGEST} characters"
+        return Said("pattern {!r}: keys have at most {} characters", pattern, LONGEST)
     return None
 
 

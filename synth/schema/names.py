@@ -88,8 +88,9 @@ def checked(text: str, what: str) -> str:
     plain = isinstance(text, str) and 0 < len(text) <= LONGEST and text == text.strip() and text.isprintable()
     if not plain or re.search(UNSEEN, text) or not canonical(text).isprintable():
         raise UsageError(
-            f"{what}: must be 1 to {LONGEST} printable characters that can be seen, no space at either end; choose "
-            "another"
+            "{}: must be 1 to {} printable characters that can be seen, no space at either end; choose another",
+            what,
+            LONGEST,
         )
     return unicodedata.normalize("NFC", text)
 

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import InputError
+from synth.languages import Said
 from synth.lazy import Lazy, sparse
 from synth.schema import areas, codec
 from synth.schema.column import Column
@@ -131,23 +132,28 @@ def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> Totals
     for at, name in enumerate(one.columns):
         column = columns[name]
         if (column.min is None or column.max is None) if column.is_numeric else not column.categories:
-            raise InputError(f"{named}: the values of {name} are still to be learnt; state them in the schema")
+            raise InputError("{}: the values of {} are still to be learnt; state them in the schema", named, name)
         parts.append(_parts(named, name, columns, list(dict.fromkeys(line[at].strip() for line in one.counts))))
     shape = tuple(p.size for p in parts)
     if prod(shape) > MOST_CELLS:
-        raise InputError(f"{named}: it has {prod(shape):,} cells, at most {MOST_CELLS:,} are read; make it coarser")
+        raise InputError(
+            "{}: it has {:,} cells, at most {:,} are read; make it coarser", named, prod(shape), MOST_CELLS
+        )
     counts = np.full(shape, -1, dtype=np.int64)
     places = [{n: i for i, n in enumerate(p.names)} for p in parts]
     for line in one.counts:
         cell = tuple(place[text.strip()] for place, text in zip(places, line[:-1], strict=True))
         words = ", ".join(f"{c}={v.strip()}" for c, v in zip(one.columns, line, strict=False))
         if counts[cell] >= 0:
-            raise InputError(f"{named}: {words} is counted twice; keep one line")
+            raise InputError("{}: {} is counted twice; keep one line", named, words)
         counts[cell] = int(line[-1])
         if counts[cell] % base:
             raise InputError(
-                f"{named}: {int(line[-1]):,} of {words} is no multiple of {base}, to which the counts are said to be "
-                "rounded; correct one of both"
+                "{}: {:,} of {} is no multiple of {}, to which the counts are said to be rounded; correct one of both",
+                named,
+                int(line[-1]),
+                words,
+                base,
             )
     if one.unlisted == "zero":
         counts = np.maximum(counts, 0)
@@ -156,8 +162,11 @@ def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> Totals
     if one.unlisted is None and not made.is_whole:
         missing = np.flatnonzero(counts.ravel() < 0)
         raise InputError(
-            f"{named}: no line has {_unlisted(made, columns, int(missing[0]))} ({len(missing):,} cells in all); add "
-            'the lines, or say what they are: "unlisted": "zero", or "open" where they are not published'
+            '{}: no line has {} ({:,} cells in all); add the lines, or say what they are: "unlisted": "zero", or '
+            '"open" where they are not published',
+            named,
+            _unlisted(made, columns, int(missing[0])),
+            len(missing),
         )
     return made
 
@@ -185,7 +194,7 @@ def _parts(named: str, name: str, columns: Mapping[str, Column], conditions: Seq
         try:
             allowed: Intervals = codec.allowed(columns[name], condition)
         except ValueError as error:
-            raise InputError(f"{named}: {name}={condition or '(empty)'}: {error}") from None
+            raise InputError("{}: {}={}: {}", named, name, condition or "(empty)", error) from None
         if lowest != name:
             within = np.flatnonzero(allowed.holds(areas.seen_from(columns, name)))
             allowed = Intervals.of((int(p), int(p) + 1) for p in within)
@@ -195,8 +204,12 @@ def _parts(named: str, name: str, columns: Mapping[str, Column], conditions: Seq
     for first, last, number in sorted(spans):
         if first < end:
             raise InputError(
-                f"{named}: {name}={conditions[number]} and {name}={conditions[leaves[-1][1]]} overlap, so that rows "
-                "are counted twice; write parts that exclude each other"
+                "{}: {}={} and {}={} overlap, so that rows are counted twice; write parts that exclude each other",
+                named,
+                name,
+                conditions[number],
+                name,
+                conditions[leaves[-1][1]],
             )
         leaves += [*([(end, rest)] if first > end else []), (first, number)]
         end = last
@@ -227,7 +240,9 @@ def stated(schema: Schema, *, num_rows: int | None = None, rules: bool = True) -
     for table in tables:
         published = int(table.low[table.counts >= 0].sum())
         if published > rows:
-            raise InputError(f"{table.name}: it counts {published:,} rows, the others {rows:,}; correct one of them")
+            raise InputError(
+                "{}: it counts {:,} rows, the others {:,}; correct one of them", table.name, published, rows
+            )
     made = tuple(replace(t, high=np.minimum(t.high, rows)) for t in tables)  # what is not published: what is left
     for table in made if rules else ():
         _check_rules(table, schema)
@@ -248,16 +263,18 @@ def _rows(whole: Sequence[TotalsTable], asked: int | None) -> int:
     for table in whole:
         if asked is not None and not table.bounds[0] <= asked <= table.bounds[1]:
             raise InputError(
-                f"`num_rows={asked}`: {table.name} counts {_range(*table.bounds)} rows; leave out the option, for "
-                "totals state the number of rows"
+                "`num_rows={}`: {} counts {} rows; leave out the option, for totals state the number of rows",
+                asked,
+                table.name,
+                _range(*table.bounds),
             )
     if not 1 <= rows <= MOST_ROWS:
-        raise InputError(f"totals: they count {rows:,} rows; a table that agrees with totals has 1 to {MOST_ROWS:,}")
+        raise InputError("totals: they count {:,} rows; a table that agrees with totals has 1 to {:,}", rows, MOST_ROWS)
     return rows
 
 
 def _range(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return Said("{:,}", low) if low == high else Said("{:,} to {:,}", low, high)
 
 
 def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> None:
@@ -273,10 +290,15 @@ def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> No
     for (part, _), groups, i in zip(parts, common, at, strict=True):
         label = "|".join(n or "other" for n, g in zip(part.names, groups[0], strict=True) if g == i)
         names.append(f"{part.called}={label}")
-    of = f" of {', '.join(names)}" if names else ""
+    of = Said(" of {}", ", ".join(names)) if names else ""
     counts = [_range(int(m[0][at]), int(m[1][at])) for m in (first, second)]
     raise InputError(
-        f"{one.name} and {other.name} disagree: the one counts {counts[0]} rows{of}, the other {counts[1]}; correct one"
+        "{} and {} disagree: the one counts {} rows{}, the other {}; correct one",
+        one.name,
+        other.name,
+        counts[0],
+        of,
+        counts[1],
     )
 
 
@@ -319,8 +341,12 @@ def _check_rules(table: TotalsTable, schema: Schema) -> None:
         if len(wrong):
             count = int(table.counts.ravel()[wrong[0]])
             raise InputError(
-                f"{table.name}: it counts {count:,} rows of {table.cell(int(wrong[0]))}, which constraint {number} "
-                f"({rule.kind}) excludes; correct one of both"
+                "{}: it counts {:,} rows of {}, which constraint {} ({}) excludes; correct one of both",
+                table.name,
+                count,
+                table.cell(int(wrong[0])),
+                number,
+                rule.kind,
             )
 
 

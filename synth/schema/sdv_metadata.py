@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
+from synth.languages import Said
 from synth.schema import key_pattern
 from synth.schema.column import RISKS
 from synth.schema.dataset import Dataset
@@ -50,11 +51,11 @@ def read_sdv(path: str | Path) -> Any:
     try:
         return json.loads(regular_files.text(path, encoding="utf-8-sig"))
     except OSError as error:
-        raise InputError(f"metadata {path}: {error.strerror or 'cannot be read'}; check the name") from None
+        raise InputError("metadata {}: {}; check the name", path, error.strerror or Said("cannot be read")) from None
     except UnicodeDecodeError:
-        raise InputError(f"metadata {path}: not UTF-8 text; save it as UTF-8 JSON") from None
+        raise InputError("metadata {}: not UTF-8 text; save it as UTF-8 JSON", path) from None
     except (ValueError, RecursionError):
-        raise InputError(f"metadata {path}: not JSON; save it with SDV's metadata.save_to_json") from None
+        raise InputError("metadata {}: not JSON; save it with SDV's metadata.save_to_json", path) from None
 
 
 def is_schema(plain: object) -> bool:
@@ -81,30 +82,32 @@ def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metad
     ('integer', True)
     """
     if not isinstance(plain, dict):
-        raise InputError(f"{name}: not SDV metadata, which is one JSON object")
+        raise InputError("{}: not SDV metadata, which is one JSON object", name)
     if table_name is None and "tables" in plain and plain.get("relationships"):
         return _related(plain, name)
     version = plain.get("METADATA_SPEC_VERSION", "V1")
     if version not in VERSIONS:
-        raise InputError(f"{name}: its METADATA_SPEC_VERSION is none of {', '.join(VERSIONS)}; save it as V1 metadata")
+        raise InputError(
+            "{}: its METADATA_SPEC_VERSION is none of {}; save it as V1 metadata", name, ", ".join(VERSIONS)
+        )
     table = plain
     if "tables" in plain:
         tables = plain["tables"]
         if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()) or not tables:
-            raise InputError(f"{name}: `tables` must map at least one name to its columns")
+            raise InputError("{}: `tables` must map at least one name to its columns", name)
         if table_name is None and len(tables) > 1:
             listed = ", ".join(tables)
-            raise InputError(f"{name}: it describes {len(tables)} tables; choose one with `table_name=`: {listed}")
+            raise InputError("{}: it describes {} tables; choose one with `table_name=`: {}", name, len(tables), listed)
         table_name = next(iter(tables)) if table_name is None else table_name
         if table_name not in tables:
             listed = ", ".join(tables)
-            raise UsageError(f"`table_name={table_name}`: the metadata have no such table; they have {listed}")
+            raise UsageError("`table_name={}`: the metadata have no such table; they have {}", table_name, listed)
         table = tables[table_name]
     elif table_name is not None:
-        raise UsageError(f"`table_name={table_name}`: the metadata give their only table no name; leave it out")
+        raise UsageError("`table_name={}`: the metadata give their only table no name; leave it out", table_name)
     columns = table.get("columns")
     if not isinstance(columns, dict) or not columns:
-        raise InputError(f"{name}: it describes no columns; `columns` must map names to their sdtype")
+        raise InputError("{}: it describes no columns; `columns` must map names to their sdtype", name)
     notes = [f"{part}: not taken over" for part in UNUSED if plain.get(part) or table.get(part)]
     if isinstance(key := table.get("sequence_key"), str):
         notes.append(f"{key}: the sequence key; to protect it as a person use `unit=` and `max_rows=`")
@@ -121,7 +124,7 @@ def _related(plain: Mapping[str, Any], name: str) -> Metadata:
     """All tables of the metadata, with their relationships."""
     references = [_reference(r, name) for r in plain["relationships"]]
     if not isinstance(plain["tables"], Mapping) or len(plain["tables"]) < 2:
-        raise InputError(f"{name}: relationships are between two or more tables; `tables` must map their names")
+        raise InputError("{}: relationships are between two or more tables; `tables` must map their names", name)
     tables, notes = {}, []
     for table in plain["tables"]:
         one = from_sdv({**plain, "relationships": []}, table_name=table, name=f"{name}: table {table}")
@@ -130,10 +133,10 @@ def _related(plain: Mapping[str, Any], name: str) -> Metadata:
     for reference in references:
         for table, columns in ((reference.child, reference.columns), (reference.parent, reference.parent_columns)):
             if table not in tables:
-                raise InputError(f"{name}: relationship {reference}: {table} is not among the tables")
+                raise InputError("{}: relationship {}: {} is not among the tables", name, reference, table)
             own = tables[table].columns
             if absent := [c for c in columns if c not in own]:
-                raise InputError(f"{name}: relationship {reference}: {table} has no column {absent[0]}")
+                raise InputError("{}: relationship {}: {} has no column {}", name, reference, table, absent[0])
             forms = {c: own[c].pattern if table == reference.parent else None for c in columns}  # which that one states
             keyed = {c: Column(type="identifier", pattern=form) for c, form in forms.items()}
             tables[table] = tables[table].model_copy(update={"columns": {**own, **keyed}})
@@ -142,19 +145,19 @@ def _related(plain: Mapping[str, Any], name: str) -> Metadata:
 
 def _reference(plain: object, name: str) -> Reference:
     if not isinstance(plain, Mapping) or any(p not in plain for p in PARTS):
-        raise InputError(f"{name}: a relationship needs {', '.join(PARTS)}")
+        raise InputError("{}: a relationship needs {}", name, ", ".join(PARTS))
     parent, theirs, child, own = (plain[p] for p in PARTS)
     sides = [[c] if isinstance(c, str) else c if isinstance(c, list) else [] for c in (own, theirs)]
     columns, others = (tuple(c for c in side if isinstance(c, str)) for side in sides)
     if not (isinstance(parent, str) and isinstance(child, str) and columns and len(columns) == len(others)):
-        raise InputError(f"{name}: a relationship joins a column, or a list of them, with as many of its parent")
+        raise InputError("{}: a relationship joins a column, or a list of them, with as many of its parent", name)
     return Reference(child=child, columns=columns, parent=parent, parent_columns=others, declared=True)
 
 
 def _column(column: str, meta: object, notes: list[str], name: str) -> Column:
     """The facts that the metadata state of a column."""
     if not isinstance(meta, dict) or not isinstance(meta.get("sdtype"), str):
-        raise InputError(f"{name}: column {column} has no sdtype; give it one")
+        raise InputError("{}: column {} has no sdtype; give it one", name, column)
     sdtype = meta["sdtype"]
     if sdtype == "numerical":
         whole = re.fullmatch(r"U?Int\d+", str(meta.get("computer_representation")))
@@ -228,8 +231,9 @@ def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Col
         return drafted.model_copy(update={"type": "boolean"})
     if stated.type in NUMERIC and drafted.type in ("categorical", "boolean", "datetime") and drafted.size > 1:
         raise InputError(
-            f"column {name}: the metadata say numerical, but not all cells are numbers; name texts that mean missing "
-            "with `missing=`, or correct the metadata"
+            "column {}: the metadata say numerical, but not all cells are numbers; name texts that mean missing "
+            "with `missing=`, or correct the metadata",
+            name,
         )
     if drafted.type != stated.type:
         notes.append(f"{name}: {stated.type} in the metadata, {drafted.type} by its rows")

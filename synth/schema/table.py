@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
+from synth.languages import Said
 from synth.schema import areas, names
 from synth.schema import uses as uses_of
 from synth.schema.column import (  # noqa: F401 (others import them from here)
@@ -402,7 +403,7 @@ class Schema(Tables, BaseModel):
         try:
             whole_files.write(Path(path), self.to_json())
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; name another file") from None
+            raise UsageError("{}: {}; name another file", path, error.strerror) from None
 
     def __repr__(self) -> str:
         """How many columns of which names, never a value."""
@@ -451,14 +452,14 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Sche
     Privacy: public only.
     """
     if isinstance(plain, dict) and "tables" in plain and "columns" not in plain:
-        raise InputError(f"{name}: it describes several tables; here one of a single table is needed")
+        raise InputError("{}: it describes several tables; here one of a single table is needed", name)
     _check_size(plain, name)
     try:
         schema = Schema.model_validate(plain)
     except ValidationError as error:
-        raise InputError(f"{name}: {_first(error)}") from None
+        raise InputError("{}: {}", name, _first(error)) from None
     for problem in _problems(schema, complete):
-        raise InputError(f"{name}: {problem}")
+        raise InputError("{}: {}", name, problem)
     return schema
 
 
@@ -468,7 +469,9 @@ def _check_size(plain: object, name: str) -> None:
     if not isinstance(columns, dict):
         return
     if len(columns) > MOST_COLUMNS:
-        raise InputError(f"{name}: it has {len(columns):,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
+        raise InputError(
+            "{}: it has {:,} columns, at most {:,} are read; leave some out", name, len(columns), MOST_COLUMNS
+        )
     listed = {
         n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple))
         for n, c in columns.items()
@@ -477,8 +480,13 @@ def _check_size(plain: object, name: str) -> None:
     if sum(listed.values()) > MOST_LISTED:
         longest = max(listed, key=lambda n: listed[n])
         raise InputError(
-            f"{name}: its columns list {sum(listed.values()):,} values, {listed[longest]:,} of them of "
-            f"{longest}; at most {MOST_LISTED:,} can be read: group the values, or omit it"
+            "{}: its columns list {:,} values, {:,} of them of {}; at most {:,} can be read: group the values, or "
+            "omit it",
+            name,
+            sum(listed.values()),
+            listed[longest],
+            longest,
+            MOST_LISTED,
         )
 
 
@@ -503,16 +511,16 @@ def read(path: str | Path) -> Any:
         plain = json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise InputError(f"schema {path}: {reason}; draft one with `synth.draft`") from None
+        raise InputError("schema {}: {}; draft one with `synth.draft`", path, reason) from None
     except UnicodeDecodeError:
-        raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
+        raise InputError("schema {}: not UTF-8 text; save it as UTF-8 JSON", path) from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None
+        raise InputError("schema {}: not JSON ({}, {})", path, error.msg, where) from None
     except RecursionError:
-        raise InputError(f"schema {path}: nested too deep to be a schema") from None
+        raise InputError("schema {}: nested too deep to be a schema", path) from None
     except ValueError:  # Python takes no whole number of more than 4,300 digits
-        raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
+        raise InputError("schema {}: it holds a number of thousands of digits; shorten it", path) from None
     return inlined(plain, Path(path).parent)
 
 
@@ -520,7 +528,7 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
         twice = repeated(k for k, _ in pairs)
-        raise InputError(f"schema: {twice!r} occurs twice in one object; keep one")
+        raise InputError("schema: {!r} occurs twice in one object; keep one", twice)
     return out
 
 
@@ -533,11 +541,11 @@ def _first(error: ValidationError) -> str:
     fault = error.errors(include_url=False)[0]
     where = [str(p) for p in fault["loc"]]
     in_column = where[:1] == ["columns"] and len(where) > 1
-    place = f"column {where[1]}: {' '.join(where[2:])}" if in_column else ".".join(where)
+    place = Said("column {}: {}", where[1], " ".join(where[2:])) if in_column else ".".join(where)
     rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
     if where and where[-1] in WEIGHT and (fault["type"] == "extra_forbidden" or fault["input"] in WEIGHT):
         rule = WEIGHTED
-    return f"{place}: {rule}" if place else f"{rule}"
+    return Said("{}: {}", place, rule) if place else rule
 
 
 def _problems(schema: Schema, complete: bool):
@@ -558,7 +566,7 @@ def _problems(schema: Schema, complete: bool):
         yield "a text holds half a character (a lone surrogate), which no file can hold"
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):
-            yield f"column {name}: {rule}"
+            yield Said("column {}: {}", name, rule)
     if schema.target is not None:
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
@@ -567,7 +575,7 @@ def _problems(schema: Schema, complete: bool):
         yield from _weight_problems(schema, schema.weight)
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
-            yield f"constraint {number} ({rule.kind}): {problem}"
+            yield Said("constraint {} ({}): {}", number, rule.kind, problem)
     yield from uses_of.problems(schema)
     yield from areas.problems(schema.columns, schema.constraints or (), schema.target)
     yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import InputError
 from synth.files import regular_files
+from synth.languages import Said
 from synth.schema.areas import lines_of, lowest
 from synth.schema.column import UNREAD, Column
 
@@ -50,7 +51,7 @@ def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given
         yield f"it has {len(totals)} tables of totals, at most {MOST_TABLES} are read"
     for number, one in enumerate(totals, start=1):
         for problem in _form_problems(one, columns, given):
-            yield f"totals {number} ({one.name}): {problem}"
+            yield Said("totals {} ({}): {}", number, one.name, problem)
 
 
 def _form_problems(one: Totals, columns: Mapping[str, Column], given: Collection[str]) -> Iterator[str]:
@@ -95,15 +96,15 @@ def _inlined(one: Any, folder: Path) -> Any:
     if not isinstance(one, Mapping) or not isinstance(one.get("file"), str) or "counts" in one:
         return one
     if Path(one["file"]).name != one["file"]:
-        raise InputError(f"totals {one['file']}: name a file beside the schema, without folders")
+        raise InputError("totals {}: name a file beside the schema, without folders", one["file"])
     try:
         text = regular_files.text(folder / one["file"], encoding="utf-8-sig")
     except OSError as error:
         raise InputError(
-            f"totals {one['file']}: {error.strerror or 'cannot be read'}; put it beside the schema"
+            "totals {}: {}; put it beside the schema", one["file"], error.strerror or Said("cannot be read")
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"totals {one['file']}: not UTF-8 text; save it as UTF-8 CSV") from None
+        raise InputError("totals {}: not UTF-8 text; save it as UTF-8 CSV", one["file"]) from None
     return {**one, "file": Path(one["file"]).name, **table(text, name=one["file"])}
 
 
@@ -117,7 +118,7 @@ def table(text: str, *, name: str) -> dict[str, Any]:
     """
     lines = lines_of(text)
     if len(lines) < 2 or lines[0][-1].strip().lower() != COUNT:
-        raise InputError(f"totals {name}: its last column must be called {COUNT}, after those that it counts by")
+        raise InputError("totals {}: its last column must be called {}, after those that it counts by", name, COUNT)
     if len(lines) > MOST_LINES:
-        raise InputError(f"totals {name}: it has {len(lines):,} lines, at most {MOST_LINES:,} are read")
+        raise InputError("totals {}: it has {:,} lines, at most {:,} are read", name, len(lines), MOST_LINES)
     return {"columns": [c.strip() for c in lines[0][:-1]], "counts": lines[1:]}

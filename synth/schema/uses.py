@@ -23,6 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import InputError, meant
+from synth.languages import Said
 from synth.schema.column import CATEGORICAL
 
 MOST_COLUMNS = 4  # of a table
@@ -189,16 +190,21 @@ def of_text(text: str) -> Use:
         try:
             line, weight = line[: match.start()], float(match[1])
         except ValueError:
-            raise InputError(f"use {shown(text)}: the weight must be a number; {FORMS}") from None
+            raise InputError("use {}: the weight must be a number; {}", shown(text), FORMS) from None
     if not line or len(text) > MOST_TEXT:
-        raise InputError(f"use {shown(text)}: must be 1 to {MOST_TEXT} characters; {FORMS}")
+        raise InputError("use {}: must be 1 to {} characters; {}", shown(text), MOST_TEXT, FORMS)
     plain, names = without_quotes(line)
     try:
         return _read(plain, line, names, weight)
     except ValueError:  # pydantic's own, of lists that are too short or too long
         raise InputError(
-            f"use {shown(text)}: a table has 2 to {MOST_COLUMNS} columns, a comparison 1 to {MOST_COLUMNS - 1} of "
-            f"groups, a weight is above 0 and at most {MOST_WEIGHT:g}; {FORMS}"
+            "use {}: a table has 2 to {} columns, a comparison 1 to {} of groups, a weight is above 0 and at most "
+            "{:g}; {}",
+            shown(text),
+            MOST_COLUMNS,
+            MOST_COLUMNS - 1,
+            MOST_WEIGHT,
+            FORMS,
         ) from None
 
 
@@ -222,7 +228,7 @@ def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
     parts = re.split(r" by | x | × ", plain, flags=re.I)
     if len(parts) > 1:
         return TableUse(columns=tuple(restored(p.strip(), quotes) for p in parts), weight=weight)
-    raise InputError(f"use {shown(line)}: is none that is understood; {FORMS}")
+    raise InputError("use {}: is none that is understood; {}", shown(line), FORMS)
 
 
 def without_quotes(line: str) -> tuple[str, list[str]]:
@@ -333,20 +339,20 @@ def problems(schema: Any) -> Iterator[str]:
         yield f"it names {len(uses)} uses, at most {MOST_USES} are possible; name the important ones"
     cells = many = 0
     for number, use in enumerate(uses, start=1):
-        about = f"use {number} ({shown(use.words)})"
+        about = Said("use {} ({})", number, shown(use.words))
         for problem in _own_problems(use, known, measured):
-            yield f"{about}: {problem}"
+            yield Said("{}: {}", about, problem)
         many += len(use.tables)
         cells += sum(FEWEST_BINS ** len(t) for t in use.tables if len(t) > 2)
     if many > MOST_TABLES or cells > MOST_CELLS:
         yield f"its uses need {many:,} tables, at most {MOST_TABLES:,} are possible; name fewer columns"
     for number, use in enumerate(uses if schema.keys else (), start=1):
-        about, tables = f"use {number} ({shown(use.words)})", use.tables
+        about, tables = Said("use {} ({})", number, shown(use.words)), use.tables
         if isinstance(use, RegressionUse):
             text, names = without_quotes(in_quotes(use.formula, known))
             tables = (tuple(dict.fromkeys(names)),)
             for name in sorted({*names} - known.keys()) or WORD.findall(text):
-                yield f"{about}: {name!r} is not among the columns; {meant(name, known)}"
+                yield Said("{}: {!r} is not among the columns; {}", about, name, meant(name, known))
         for table in tables:
             if known.keys() >= {*table} and table and schema.lowest(table) is None:
                 yield (
@@ -358,7 +364,7 @@ def problems(schema: Any) -> Iterator[str]:
 def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str]) -> Iterator[str]:
     for name in dict.fromkeys(use.names):
         if name not in columns:
-            yield f"{name!r} is not among the columns; {meant(name, measured)}"
+            yield Said("{!r} is not among the columns; {}", name, meant(name, measured))
         elif name not in measured:
             what = {"identifier": "an identifier", "omitted": "left out"}.get(columns[name].type, "given by a rule")
             yield f"{name!r} is {what}, which is never modelled; choose another column"

@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_folder
+from synth.languages import Said
 from synth.schema.dataset import written
 from synth.schema.names import FILE_NAME
 from synth.schema.related_names import Reference, Tree, guessed, shared, sure, tree
@@ -83,13 +84,19 @@ def draft_related(
     keys = [read.key(k) for k in made.keys]
     public = {t: read.public(t) for t in wanted.public if any(r.parent == t for r in made.public)}
     if unused := [t for t in wanted.public if t not in public]:
-        read.notes.append(f"{', '.join(unused)}: public, and no table refers to it by name; left out")
+        read.notes.append(Said("{}: public, and no table refers to it by name; left out", ", ".join(unused)))
     if made.aside:
-        read.notes.append(f"{', '.join(made.aside)}: not below {wanted.root}, so left out")
+        read.notes.append(Said("{}: not below {}, so left out", ", ".join(made.aside), wanted.root))
     orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
     either = shared(orphans) if len(orphans) > 1 else []  # names do not tell which is the parent
     asked = [
-        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, `keys={r}` or the other way round."
+        Said(
+            "{} and {} share {}: say which belongs to which, `keys={}` or the other way round.",
+            r.child,
+            r.parent,
+            r.columns[0],
+            r,
+        )
         for r in either
         if r not in sure(either) and r.child < r.parent
     ]
@@ -127,13 +134,14 @@ class _Read:
         ):  # its categories are the public table's keys
             if len(reference.columns) > 1:
                 raise UsageError(
-                    f"`public={reference.parent}`: {reference} is a key of several columns; a reference "
-                    "to a public table is by one column"
+                    "`public={}`: {} is a key of several columns; a reference to a public table is by one column",
+                    reference.parent,
+                    reference,
                 )
             public, _ = self._rows(reference.parent)
             values = tuple(key for (key,) in row_keys(public, reference.parent_columns, name=reference.parent))
             columns[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
-        self.notes += [f"{name}: {line}" for line in [*notes, *drafted.suggestions]]
+        self.notes += [Said("{}: {}", name, line) for line in [*notes, *drafted.suggestions]]
         self._counts[name] = None if notes else rows_by_key(table, keyed[: len(above[0].columns)]) if above else None
         dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
         self._orders[name] = dates[0] if len(dates) == 1 else None
@@ -144,9 +152,9 @@ class _Read:
         to = [r for r in self._tree.public if r.parent == name]
         by = tuple(f"{r.child}.{r.columns[0]}" for r in to)
         if len({r.parent_columns for r in to}) > 1:
-            self.open.append(f"{name} is referred to by different columns of it; keep references to one.")
+            self.open.append(Said("{} is referred to by different columns of it; keep references to one.", name))
         self.notes.append(
-            f"{name}: public on your word; {', '.join(by)} may be empty (nullable) until you say otherwise"
+            Said("{}: public on your word; {} may be empty (nullable) until you say otherwise", name, ", ".join(by))
         )
         return PublicTable(key=to[0].parent_columns[0], referred_by=by, source="declared")
 
@@ -156,19 +164,32 @@ class _Read:
         counts, most = self._counts[key.child], stated or 0
         if stated is None and (counts is None or not len(counts)):
             self.open.append(
-                f"most_children of {key.child} is to be stated (`most_children={key.child}=N`): too many "
-                "rows, or none, to propose it from."
+                Said(
+                    "most_children of {} is to be stated (`most_children={}=N`): too many rows, or none, to propose it "
+                    "from.",
+                    key.child,
+                    key.child,
+                )
             )
         elif stated is None and counts is not None:
             most = min(rows_retained(counts), MOST_CHILDREN)
             retained = np.minimum(counts, most).sum() / counts.sum()
             self.notes.append(
-                f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
-                f"{retained:.0%} of all; answer with `most_children={key.child}=N`"
+                Said(
+                    "{}: proposed from the rows to keep at most {} of one row of {}, {:.0%} of all; answer with "
+                    "`most_children={}=N`",
+                    key.child,
+                    most,
+                    key.parent,
+                    retained,
+                    key.child,
+                )
             )
         order = self._orders[key.child] if most > 1 else None
         if order is not None:
-            self.notes.append(f"{key.child}: events in the order of {order}, its only date; take `order` out if not")
+            self.notes.append(
+                Said("{}: events in the order of {}, its only date; take `order` out if not", key.child, order)
+            )
         return Key(
             parent=key.parent,
             child=key.child,
@@ -190,17 +211,18 @@ def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
     for option, tables in stated.items():
         for name in tables:
             if name not in headers:
-                raise UsageError(f"`{option}={name}`: no such table; there are {', '.join(headers)}")
+                raise UsageError("`{}={}`: no such table; there are {}", option, name, ", ".join(headers))
     if wanted.root in wanted.public:
-        raise UsageError(f"`root={wanted.root}`: it is named as public too; the units' table is private")
+        raise UsageError("`root={}`: it is named as public too; the units' table is private", wanted.root)
     for key in wanted.keys:
         for table, columns in ((key.child, key.columns), (key.parent, key.parent_columns)):
             absent = [c for c in columns if c not in headers.get(table, ())]
             if table not in headers or absent:
-                raise UsageError(f"`keys={key}`: {table} {'has no column ' + absent[0] if absent else 'is no table'}")
+                what = Said("has no column {}", absent[0]) if absent else Said("is no table")
+                raise UsageError("`keys={}`: {} {}", key, table, what)
     for table, options in (wanted.options or {}).items():
         if table not in headers:
-            raise UsageError(f"{table}.{next(iter(options))}: no such table; write TABLE.COLUMN")
+            raise UsageError("{}.{}: no such table; write TABLE.COLUMN", table, next(iter(options)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,9 +261,13 @@ def tables_in(folder: Path) -> dict[str, Path]:
             continue
         name = path.name.removesuffix(end)
         if not FILE_NAME.fullmatch(name):
-            raise InputError(f"{folder}: {path.name}: a table's name is of letters, digits, - and _; rename the file")
+            raise InputError(
+                "{}: {}: a table's name is of letters, digits, - and _; rename the file", folder, path.name
+            )
         if name in files:
-            raise InputError(f"{folder}: table {name} is there as {files[name].name} and as {path.name}; keep one")
+            raise InputError(
+                "{}: table {} is there as {} and as {}; keep one", folder, name, files[name].name, path.name
+            )
         files[name] = path
     return files
 
@@ -255,8 +281,10 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
     at = tables_in(folder)
     if len(at) < 2:
         raise InputError(
-            f"{folder}: it holds {len(at)} tables; related tables are two or more files ("
-            f"{', '.join(files.SUFFIXES)}) or folders of Parquet files"
+            "{}: it holds {} tables; related tables are two or more files ({}) or folders of Parquet files",
+            folder,
+            len(at),
+            ", ".join(files.SUFFIXES),
         )
 
     def rows(name: str) -> tuple[Table, list[str]]:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import InputError, UsageError, meant
+from synth.languages import Said, joined
 from synth.schema import coarsening, literals, round_bounds
 from synth.schema.column import RISKS, Risk
 from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
@@ -63,16 +64,23 @@ class Notes(dict[str, list[str]]):
 
     def sentences(self) -> list[str]:
         """One sentence for each reason that applies; names only."""
-        said = [f"{','.join(names)}: {text}" for reason, text in REASONS.items() if (names := self[reason])]
+        said: list[str] = [
+            Said("{}: {}", ",".join(names), Said(text)) for reason, text in REASONS.items() if (names := self[reason])
+        ]
         if not self.lists:
             return said
-        message = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
+        message = joined(", ", (Said("{} has {} values", name, count) for name, (count, _) in self.lists.items()))
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
-        group = f"group them by first characters with `group={ways}`, or " if ways else ""
+        group = Said("group them by first characters with `group={}`, or ", ways) if ways else ""
         return [
             *said,
-            f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): learn them privately with "
-            f"`learn_share=`, or {group}vouch for each alone with `assume_public=` and `reasons=`",
+            Said(
+                "{}: long lists, or values that few rows have ({}): learn them privately with `learn_share=`, or "
+                "{}vouch for each alone with `assume_public=` and `reasons=`",
+                ",".join(self.lists),
+                message,
+                group,
+            ),
         ]
 
 
@@ -95,7 +103,7 @@ def kind_of(cells: ColumnTexts, *, kind: str | None, limit: int, notes: Notes) -
         return column
     dates = literals.dates(cells.values)
     if dates is None and kind == "datetime":
-        raise UsageError(f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first")
+        raise UsageError("`datetime_={}`: not all its cells are dates like 2020-01-31; convert them first", cells.name)
     if dates is not None:
         years = int(dates.last[:4]) - int(dates.first[:4])
         span = round_bounds.years(dates, births=draft_risks.named_like_birth(cells.name) or years > LIFE)
@@ -162,8 +170,10 @@ def _numbers(cells: ColumnTexts, limit: int, notes: Notes) -> Column | None:
 def _categories(cells: ColumnTexts, kind: str, *, limit: int, notes: Notes) -> Column:
     if len(cells.values) > limit:
         raise InputError(
-            f"column {cells.name}: more than {limit} distinct texts; name it with `identifier=` if it is a key, "
-            "or raise `max_categories=`"
+            "column {}: more than {} distinct texts; name it with `identifier=` if it is a key, or raise "
+            "`max_categories=`",
+            cells.name,
+            limit,
         )
     numbers = literals.sorted_numbers(cells.values)
     if kind == "ordinal" and numbers is None:
@@ -185,12 +195,18 @@ def persons(table: Table, columns: Mapping[str, Column]) -> tuple[str, int | Non
     if not keys:
         return "row", None, []
     unit = min(keys, key=lambda n: (not names_person(n), len(keys[n])))
-    message = ", ".join(f"{name} has {len(c)} values in {int(c.sum())} rows" for name, c in keys.items())
+    message = joined(
+        ", ", (Said("{} has {} values in {} rows", name, len(c), int(c.sum())) for name, c in keys.items())
+    )
     most = rows_retained(keys[unit])
-    said = (
-        f"{','.join(keys)}: keys that repeat ({message}). Can a person appear in more than one row? "
-        f"Proposed: `unit={unit}` `max_rows={most}`, which keeps {RETAINED:.0%} of the rows; or "
-        "answer `unit=row`: each row is one person"
+    said = Said(
+        "{}: keys that repeat ({}). Can a person appear in more than one row? Proposed: `unit={}` `max_rows={}`, "
+        "which keeps {:.0%} of the rows; or answer `unit=row`: each row is one person",
+        ",".join(keys),
+        message,
+        unit,
+        most,
+        RETAINED,
     )
     return unit, most, [said]
 
@@ -304,8 +320,8 @@ def draft(
     columns = {n: column(n).model_copy(update={"description": table.titles.get(n)}) for n in table.names}
     if target is not None and columns[target].type in ("identifier", "omitted"):
         risk = columns[target].risk
-        why = RISKS[risk] if risk else "it looks like a key"
-        raise UsageError(f"`target={target}`: {why}; name it with `categorical=` if it is what shall be predicted")
+        why = Said(RISKS[risk] if risk else "it looks like a key")
+        raise UsageError("`target={}`: {}; name it with `categorical=` if it is what shall be predicted", target, why)
     proposed, most, said = persons(table, columns)
     facts = {"unit": proposed, "max_rows": most, "unit_source": UNCONFIRMED}
     if unit is not None:
@@ -322,8 +338,11 @@ def _grouped(name: str, column: Column, length: int) -> Column:
     coarse = coarsening.coarser(column, length) if column.categories else None
     if coarse is None:
         raise UsageError(
-            f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
-            f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
+            "`group={}={}`: no public list of groups; the first characters must be digits or letters, with at most "
+            "{} groups in all",
+            name,
+            length,
+            coarsening.MOST_GROUPS,
         )
     return coarse
 
@@ -335,12 +354,12 @@ def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
         keyword = {"datetime": "datetime_"}.get(option, option)
         for name in names:
             if name not in table.names:
-                raise UsageError(f"`{keyword}={name}`: the table has no such column; {meant(name, table.names)}")
+                raise UsageError("`{}={}`: the table has no such column; {}", keyword, name, meant(name, table.names))
             if option == "target":
                 continue
             if option == "group":
                 kinds.setdefault(name, "categorical")
                 continue
             if kinds.setdefault(name, option) != option:
-                raise UsageError(f"`{keyword}={name}`: already named with `{kinds[name]}=`; keep one")
+                raise UsageError("`{}={}`: already named with `{}=`; keep one", keyword, name, kinds[name])
     return kinds

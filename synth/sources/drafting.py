@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from synth.errors import UsageError
+from synth.languages import Said
 from synth.schema import codebook, sdv_metadata
 from synth.schema.dialect import Dialect
 from synth.schema.related_names import Reference, tree
@@ -76,7 +77,7 @@ def described_tables(
         for name in named:
             owner, point, column = name.partition(".")
             if not (point and column):
-                raise UsageError(f"`{option}={name}`: of related tables write TABLE.COLUMN")
+                raise UsageError("`{}={}`: of related tables write TABLE.COLUMN", option, name)
             options.setdefault(owner, {}).setdefault(option, []).append(column)
     return draft_related(there.headers, there.rows, replace(wanted, options=options), declared=there.declared)
 
@@ -93,11 +94,11 @@ def references(texts: Sequence[str]) -> list[Reference]:
     for text in texts:
         sides = [side.partition(".") for side in text.split("=")]
         if len(sides) != 2 or not all(table and columns for table, _, columns in sides):
-            raise UsageError(f"`keys={text}`: write CHILD.COLUMN=PARENT.COLUMN, several columns with + between")
+            raise UsageError("`keys={}`: write CHILD.COLUMN=PARENT.COLUMN, several columns with + between", text)
         (child, _, own), (parent, _, theirs) = sides
         columns, others = tuple(own.split("+")), tuple(theirs.split("+"))
         if len(columns) != len(others):
-            raise UsageError(f"`keys={text}`: {len(columns)} columns of {child} and {len(others)} of {parent}")
+            raise UsageError("`keys={}`: {} columns of {} and {} of {}", text, len(columns), child, len(others), parent)
         given.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
     return given
 
@@ -154,9 +155,13 @@ def _stated(exchanged: Metadata, wanted: Wanted) -> DraftedTables:
         }
         for k in made.keys
     ]
-    notes = [
-        f"{k['child']}: most_children is to be stated, how many rows of one row of {k['parent']} are kept "
-        f"(`most_children={k['child']}=N`)"
+    notes: list[str] = [
+        Said(
+            "{}: most_children is to be stated, how many rows of one row of {} are kept (`most_children={}=N`)",
+            k["child"],
+            k["parent"],
+            k["child"],
+        )
         for k in keys
         if "most_children" not in k
     ]
@@ -172,9 +177,9 @@ def _completed_tables(
     there = in_folder(Path(folder)) if folder else in_database(str(source))
     for table, described in stated.tables.items():
         if table not in there.headers:
-            raise UsageError(f"table {table} of the metadata is not there; there are {', '.join(there.headers)}")
+            raise UsageError("table {} of the metadata is not there; there are {}", table, ", ".join(there.headers))
         if lost := [c for c in described.columns if c not in there.headers[table]]:
-            raise UsageError(f"table {table} has no column {lost[0]}, which the metadata name")
+            raise UsageError("table {} has no column {}, which the metadata name", table, lost[0])
 
     def rows(name: str) -> tuple[Table, list[str]]:
         whole, notes = there.rows(name)
@@ -190,7 +195,7 @@ def _completed_tables(
         retained = {n: schema.columns[n] if f"{name}.{n}" in referring else c for n, c in said.columns.items()}
         merged = sdv_metadata.merge(said.model_copy(update={"columns": retained}), schema)
         tables[name] = merged.schema.model_copy(update={"unit": None, "unit_source": None})
-        notes += [f"{name}: {line}" for line in merged.notes]
+        notes += [Said("{}: {}", name, line) for line in merged.notes]
     return replace(drafted, tables=tables, notes=notes)
 
 

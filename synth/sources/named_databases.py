@@ -77,15 +77,15 @@ def address(source: str) -> str:
     wanted = names.canonical(source[1:])
     entry = next((one for name, one in _file().items() if names.canonical(name) == wanted), None)
     if entry is None:
-        raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
+        raise InputError("source {}: no database of this name; SYNTH_SOURCES names the file that lists them", source)
     password = os.environ.get(entry.password_env or "")
     if entry.password_env and password is None:
-        raise InputError(f"source {source}: the variable {entry.password_env} is not set; set its password")
+        raise InputError("source {}: the variable {} is not set; set its password", source, entry.password_env)
     if entry.password_file:
         try:
             password = regular_files.text(Path(entry.password_file).expanduser()).rstrip("\n")
         except (OSError, UnicodeDecodeError):
-            raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
+            raise InputError("source {}: its password_file cannot be read; correct SYNTH_SOURCES", source) from None
     if password is None:
         return entry.address
     parts = urlsplit(entry.address)

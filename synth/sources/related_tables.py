@@ -66,13 +66,13 @@ def places(
     if not isinstance(tables, Mapping):
         return {name: place_of(_file(Path(tables), name)) for name in schema.tables}
     if absent := [n for n in schema.tables if n not in tables]:
-        raise UsageError(f"table {absent[0]} of the schema is not given; give all of {', '.join(schema.tables)}")
+        raise UsageError("table {} of the schema is not given; give all of {}", absent[0], ", ".join(schema.tables))
     if more := [str(n) for n in tables if n not in schema.tables]:
-        raise UsageError(f"table {more[0]} is not in the schema, which has {', '.join(schema.tables)}")
+        raise UsageError("table {} is not in the schema, which has {}", more[0], ", ".join(schema.tables))
     given = {name: tables[name] for name in schema.tables}
     for name, table in given.items():
         if not isinstance(table, Place | str | Path | pd.DataFrame):
-            raise UsageError(f"table {name}: give a frame or the path of a file")
+            raise UsageError("table {}: give a frame or the path of a file", name)
     return {n: t if isinstance(t, Place) else place_of(t) for n, t in given.items()}
 
 
@@ -89,11 +89,13 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 def _file(folder: Path, name: str) -> Path:
     if not is_folder(folder):
-        raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
+        raise InputError("{}: is no folder; related tables are a folder with a file for each table", folder)
     if not (there := _files(folder, name)):
-        raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
+        raise InputError(
+            "{}: has no file for table {}; name it {}.csv, {}.parquet or {}.xlsx", folder, name, name, name, name
+        )
     if len(there) > 1:
-        raise InputError(f"{folder}: table {name} is there as {there[0].name} and as {there[1].name}; keep one")
+        raise InputError("{}: table {} is there as {} and as {}; keep one", folder, name, there[0].name, there[1].name)
     return there[0]
 
 
@@ -157,8 +159,9 @@ def row_keys(table: Table, columns: tuple[str, ...], *, name: str) -> list[tuple
     keys = list(zip(*texts, strict=True))
     if any(not all(line) for line in keys) or len(set(keys)) < len(keys):
         raise InputError(
-            f"public table {name}: {', '.join(columns)} is empty somewhere, or alike in two rows; name the columns "
-            "that tell its rows apart"
+            "public table {}: {} is empty somewhere, or alike in two rows; name the columns that tell its rows apart",
+            name,
+            ", ".join(columns),
         )
     return keys
 
@@ -186,8 +189,11 @@ def _ruled(
         return table
     if name not in public:
         raise InputError(
-            f"public table {name}: {owner} refers by {', '.join(columns)}, so its file must lie beside the others, "
-            "or a rule `fixed` with the combinations"
+            "public table {}: {} refers by {}, so its file must lie beside the others, or a rule `fixed` with the "
+            "combinations",
+            name,
+            owner,
+            ", ".join(columns),
         )
     known = [{canonical(c) for c in table.columns[n].categories or ()} for n in columns]
     there = [
@@ -197,8 +203,12 @@ def _ruled(
     ]
     if not there:
         raise InputError(
-            f"public table {name}: none of its combinations of {', '.join(facts.keys)} is of categories of "
-            f"{owner}.{'+'.join(columns)}; correct the table or the categories"
+            "public table {}: none of its combinations of {} is of categories of {}.{}; correct the table or the "
+            "categories",
+            name,
+            ", ".join(facts.keys),
+            owner,
+            "+".join(columns),
         )
     rule = Fixed(kind="fixed", columns=columns, combinations=tuple(there))
     return table.model_copy(update={"constraints": (*rules, rule)})
@@ -218,7 +228,7 @@ def split_public(tables: Any, schema: Tables) -> tuple[Any, dict[str, Table]]:
     public = {}
     for name, table in there.items():
         if not isinstance(table, str | Path | pd.DataFrame):
-            raise UsageError(f"public table {name}: give a frame or the path of a file")
+            raise UsageError("public table {}: give a frame or the path of a file", name)
         place = place_of(table).as_it_seems()
         public[name] = checked(place.read(place.header()), schema, name)
     return made, public
@@ -232,7 +242,7 @@ def checked(table: Table, schema: Tables, name: str) -> Table:
     public: PublicTable = (schema.public or {})[name]
     for key in public.keys:
         if key not in table.names:
-            raise InputError(f"public table {name}: it has no column {key}, by which rows refer to it")
+            raise InputError("public table {}: it has no column {}, by which rows refer to it", name, key)
     lines = row_keys(table, public.keys, name=name)
     known = [{canonical(line[i]) for line in lines} for i in range(len(public.keys))]
     for owner, columns in public.references:
@@ -240,7 +250,11 @@ def checked(table: Table, schema: Tables, name: str) -> Table:
             lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in values]
             if lost:
                 raise InputError(
-                    f"public table {name}: its {key} has no {lost[0]!r}, a category of {owner}.{column}; "
-                    "correct the table or the categories"
+                    "public table {}: its {} has no {!r}, a category of {}.{}; correct the table or the categories",
+                    name,
+                    key,
+                    lost[0],
+                    owner,
+                    column,
                 )
     return table

@@ -150,7 +150,7 @@ class FramePlace(Place):
         names = set(self.frame.columns)
         absent = [c for c in columns if c not in names]
         if absent:
-            raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
+            raise InputError("the frame has no column {}, which the schema names; rename or drop it", ", ".join(absent))
         check_names([str(n) for n in self.frame.columns], thing="data frame")
         from_frame(self.frame[list(columns)])
 
@@ -239,7 +239,7 @@ class ParquetPlace(FilePlace, StreamedPlace):
         for field in self.types(columns):
             check_type(field.type, name=field.name)
         if self.num_rows == 0:
-            raise EmptyTableError(f"{self.path}: it has columns and no rows; at least one row is needed")
+            raise EmptyTableError("{}: it has columns and no rows; at least one row is needed", self.path)
         for path in self.paths:
             if pq.ParquetFile(path).metadata.num_rows:
                 files.check_form(path, columns=columns)
@@ -254,7 +254,9 @@ class ParquetPlace(FilePlace, StreamedPlace):
             first = first if len(first) else own
             odd = next((n for n in columns if own.field(n).type != first.field(n).type), None)
             if odd is not None:
-                raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")
+                raise InputError(
+                    "{}: column {} is of another type in the folder's first file; write all alike", path, odd
+                )
         return first
 
     @property

@@ -61,7 +61,7 @@ def sides(text: str, *, place: str) -> tuple[str, str]:
     """Outcome and right side of "y ~ a + b". Errors: UsageError."""
     left, tilde, right = text.partition("~")
     if not tilde or "~" in right or not left.strip() or not right.strip() or len(text) > MOST_TEXT:
-        raise UsageError(f"{place}: must be OUTCOME ~ TERMS, of at most {MOST_TEXT} characters; {FORMS}")
+        raise UsageError("{}: must be OUTCOME ~ TERMS, of at most {} characters; {}", place, MOST_TEXT, FORMS)
     return left.strip(), right.strip()
 
 
@@ -117,24 +117,24 @@ def design(right: str, schema: Schema, *, place: str) -> Design:
     """
     quoted = _Quoted.of(right)
     if re.search(FORBIDDEN, quoted.text):
-        raise UsageError(f"{place}: powers up to 4, and neither braces, brackets, other quotes nor a dot; {FORMS}")
+        raise UsageError("{}: powers up to 4, and neither braces, brackets, other quotes nor a dot; {}", place, FORMS)
     try:
         expanded = _expanded(formulaic.parser.DefaultFormulaParser().get_ast(quoted.text))
         terms = list(formulaic.Formula(quoted.text)) if expanded <= MOST_EXPANDED else []
         texts = dict.fromkeys(str(f.expr) for t in terms for f in t.factors if str(f.expr) not in ("1", "0"))
     except Exception:  # formulaic's own kinds of errors are many; the text is the researcher's
-        raise UsageError(f"{place}: is no formula; {FORMS}") from None
+        raise UsageError("{}: is no formula; {}", place, FORMS) from None
     if expanded > MOST_EXPANDED:
-        raise UsageError(f"{place}: brackets and powers expand to more than {MOST_EXPANDED:,} terms; leave some out")
+        raise UsageError("{}: brackets and powers expand to more than {:,} terms; leave some out", place, MOST_EXPANDED)
     if not terms or len(terms) > MOST_TERMS + 1:
-        raise UsageError(f"{place}: has {len(terms)} terms, and 1 to {MOST_TERMS} are possible; leave some out")
+        raise UsageError("{}: has {} terms, and 1 to {} are possible; leave some out", place, len(terms), MOST_TERMS)
     known = {text: _Factor.of(text, schema, quoted, place=place) for text in texts}
     names_of = {text: f"factor_{i}_" for i, text in enumerate(known)}
     try:
         probe = pd.DataFrame({names_of[text]: f.probe for text, f in known.items()}, index=[0])
         structure = formulaic.model_matrix(_plain(terms, names_of), probe, na_action="ignore").model_spec.structure
     except Exception:  # public values alone: it tells nothing of a row
-        raise UsageError(f"{place}: cannot be made into a table of numbers; {FORMS}") from None
+        raise UsageError("{}: cannot be made into a table of numbers; {}", place, FORMS) from None
     names, made_of = [], []
     blocks = {text: f.block for text, f in known.items()}
     order = {name: (i, known[text]) for i, (text, name) in enumerate(names_of.items())}
@@ -146,7 +146,7 @@ def design(right: str, schema: Schema, *, place: str) -> Design:
             texts_back = re.sub(r"(?:^|(?<=:))factor_(\d+)_(?=\[|:|$)", lambda m: list(known)[int(m[1])], column)
             names.append(quoted.written(texts_back))
     if len(names) != len(made_of) or len(names) > MOST_COEFFICIENTS:
-        raise UsageError(f"{place}: has {len(names)} coefficients, at most {MOST_COEFFICIENTS} are possible")
+        raise UsageError("{}: has {} coefficients, at most {} are possible", place, len(names), MOST_COEFFICIENTS)
     return Design(
         names=tuple(names),
         factors=tuple(blocks.values()),
@@ -190,14 +190,14 @@ def outcome(left: str, schema: Schema, positive: str | None, *, place: str) -> t
     column = schema.measured().get(name)
     if column is not None and not column.is_numeric:
         if positive is None or positive not in (column.categories or ()):
-            raise UsageError(f'{place}: {left} holds categories; name one of them as "positive"')
+            raise UsageError('{}: {} holds categories; name one of them as "positive"', place, left)
         values = np.array([float(c == positive) for c in column.categories or ()])
         return _tables(name, column, values[:, None])
     if positive is not None:
-        raise UsageError(f'{place}: {left} is no column of categories; leave out "positive"')
+        raise UsageError('{}: {} is no column of categories; leave out "positive"', place, left)
     factor = _Factor.of(quoted.text, schema, quoted, place=place)
     if factor.levels:
-        raise UsageError(f"{place}: {left} is no number")
+        raise UsageError("{}: {} is no number", place, left)
     return factor.block, factor.present
 
 
@@ -226,13 +226,13 @@ class _Factor:
         tree = _parsed(text, released, place=place)
         held = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {*FUNCTIONS, "C"})
         if len(held) != 1 or quoted.column(held[0]) not in schema.measured():
-            raise UsageError(f"{place}: {released} must be of one measured column of the release; {FORMS}")
+            raise UsageError("{}: {} must be of one measured column of the release; {}", place, released, FORMS)
         key, name = held[0], quoted.column(held[0])
         column = schema.columns[name]
         if text == f"C({key})" or (text == key and not column.is_numeric):
             return cls._of_categories(name, column, place=f"{place}: {released}")
         if not column.is_numeric or column.type == "datetime" or "C(" in text:
-            raise UsageError(f"{place}: {released}: {name} is {column.type}; only numbers are calculated with")
+            raise UsageError("{}: {}: {} is {}; only numbers are calculated with", place, released, name, column.type)
         with np.errstate(all="ignore"):
             values = np.asarray(_value(tree.body, _values(name, column)), dtype=float)
         block, present = _tables(name, column, np.broadcast_to(values, (len(_values(name, column)),))[:, None])
@@ -241,7 +241,9 @@ class _Factor:
     @classmethod
     def _of_categories(cls, name: str, column: Column, *, place: str) -> "_Factor":
         if column.size > MOST_COEFFICIENTS + 1 or column.type == "datetime":
-            raise UsageError(f"{place}: {name} has {column.size} values, at most {MOST_COEFFICIENTS + 1} are possible")
+            raise UsageError(
+                "{}: {} has {} values, at most {} are possible", place, name, column.size, MOST_COEFFICIENTS + 1
+            )
         texts = list(column.categories or ())
         if column.is_numeric:
             texts = [f"{v:g}" for v in _values(name, column)]
@@ -258,9 +260,9 @@ def _parsed(text: str, message: str, *, place: str) -> ast.Expression:
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(f"{place}: {message} is no term; {FORMS}") from None
+        raise UsageError("{}: {} is no term; {}", place, message, FORMS) from None
     if not all(_permitted(node) for node in ast.walk(tree)):
-        raise UsageError(f"{place}: {message} has what no term may have; {FORMS}")
+        raise UsageError("{}: {} has what no term may have; {}", place, message, FORMS)
     return tree
 
 

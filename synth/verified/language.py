@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.errors import UsageError, meant
 from synth.files import regular_files
+from synth.languages import Said
 from synth.questions import Bins, Block, Score, TreeScore
 from synth.questions.embeddings import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.questions.linked import place as linked
@@ -61,9 +62,9 @@ def load(path: str | Path) -> Any:
     try:
         return json.loads(regular_files.text(path))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or 'cannot be read'}; name a file of questions") from None
+        raise UsageError("{}: {}; name a file of questions", path, error.strerror or Said("cannot be read")) from None
     except (ValueError, RecursionError):
-        raise UsageError(f'{path}: is no JSON; write for instance {{"kind": "mean", "column": "age"}}') from None
+        raise UsageError('{}: is no JSON; write for instance {{"kind": "mean", "column": "age"}}', path) from None
 
 
 def read(plain: Any, schema: Schema | Dataset) -> list[Question]:
@@ -76,7 +77,7 @@ def read(plain: Any, schema: Schema | Dataset) -> list[Question]:
     listed = plain.get("questions", plain) if isinstance(plain, Mapping) else plain
     listed = listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]
     if not 1 <= len(listed) <= MOST_QUESTIONS:
-        raise UsageError(f"question: 1 to {MOST_QUESTIONS} can be asked at once, not {len(listed)}")
+        raise UsageError("question: 1 to {} can be asked at once, not {}", MOST_QUESTIONS, len(listed))
     return [_of(q, schema, "question" if len(listed) == 1 else f"question {i}") for i, q in enumerate(listed, 1)]
 
 
@@ -87,14 +88,16 @@ def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
     if isinstance(plain, Mapping) and not schema.several:
         plain = {"table": schema.downwards[-1], **plain}
     if not isinstance(plain, Mapping) or not isinstance(plain.get("table"), str):
-        raise UsageError(f'{place}: the release has several tables; name one with "table": {meant("", schema.tables)}')
+        raise UsageError(
+            '{}: the release has several tables; name one with "table": {}', place, meant("", schema.tables)
+        )
     table = plain["table"]
     if table not in schema.tables:
-        raise UsageError(f'{place}: "table" {table} is not in the release; {meant(table, schema.tables)}')
+        raise UsageError('{}: "table" {} is not in the release; {}', place, table, meant(table, schema.tables))
     own, places = joined(schema.tree, table)
     question = _one({n: v for n, v in plain.items() if n != "table"}, own, place)
     if question.score.link == SURVIVAL:
-        raise UsageError(f"{place}: survival is asked of single tables; ask for a share of related ones")
+        raise UsageError("{}: survival is asked of single tables; ask for a share of related ones", place)
     used = {n: places[n] for n in question.score.columns}
     fields = {f.name: getattr(question.score, f.name) for f in dataclasses.fields(question.score)}
     score = TreeScore(**fields, table=table, places=used, most=float(schema.most_rows(table)))
@@ -130,15 +133,17 @@ def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
 def _one(plain: Any, schema: Schema, place: str) -> Question:
     if not isinstance(plain, Mapping) or plain.get("kind") not in FIELDS:
         kind = plain.get("kind") if isinstance(plain, Mapping) else None
-        raise UsageError(f'{place}: "kind" must be one of {", ".join(FIELDS)}, not {json.dumps(kind)[:50]}')
+        raise UsageError('{}: "kind" must be one of {}, not {}', place, ", ".join(FIELDS), json.dumps(kind)[:50])
     kind = str(plain["kind"])
     needed, possible = FIELDS[kind]
     for name in needed:
         if name not in plain:
-            raise UsageError(f'{place}: a {kind} needs "{name}"')
+            raise UsageError('{}: a {} needs "{}"', place, kind, name)
     extra = [str(n) for n in plain if n not in ("kind", "where", *needed, *possible)]
     if extra:
-        raise UsageError(f"{place}: a {kind} has no {extra[0]}; {meant(extra[0], ('where', *needed, *possible))}")
+        raise UsageError(
+            "{}: a {} has no {}; {}", place, kind, extra[0], meant(extra[0], ("where", *needed, *possible))
+        )
     if kind == "within":
         return _within(plain, schema, place)
     present = tuple(_condition(*c, schema, place) for c in _conditions(plain.get("where", {}), place))
@@ -147,7 +152,7 @@ def _one(plain: Any, schema: Schema, place: str) -> Question:
 
 def _conditions(plain: Any, place: str) -> list[tuple[str, str]]:
     if not isinstance(plain, Mapping) or len(plain) > MOST_CONDITIONS:
-        raise UsageError(f'{place}: a filter is {{"column": "value"}}, of at most {MOST_CONDITIONS} columns')
+        raise UsageError('{}: a filter is {{"column": "value"}}, of at most {} columns', place, MOST_CONDITIONS)
     return [(str(n), _text(v)) for n, v in plain.items()]
 
 
@@ -163,7 +168,7 @@ def _condition(name: str, wanted: str, schema: Schema, place: str) -> Block:
     try:
         allowed = codec.allowed(column, wanted)
     except ValueError as error:
-        raise UsageError(f"{place}: {name}={wanted}: {error}; write a value, a|b, or low..high") from None
+        raise UsageError("{}: {}={}: {}; write a value, a|b, or low..high", place, name, wanted, error) from None
     bins = formula.parts(name, column)
     starts = bins.starts[bins.groups >= 0]
     middle = (starts + np.minimum(np.append(starts[1:], column.size), column.size) - 1) // 2
@@ -172,13 +177,13 @@ def _condition(name: str, wanted: str, schema: Schema, place: str) -> Block:
 
 def _column(name: Any, schema: Schema, place: str) -> Column:
     if not isinstance(name, str) or name not in schema.measured():
-        raise UsageError(f"{place}: {name} is not a column of the release; {meant(str(name), schema.measured())}")
+        raise UsageError("{}: {} is not a column of the release; {}", place, name, meant(str(name), schema.measured()))
     return schema.columns[name]
 
 
 def _numbers(name: Any, schema: Schema, place: str) -> tuple[Block, Block]:
     if not _column(name, schema, place).is_numeric or schema.columns[name].type == "datetime":
-        raise UsageError(f"{place}: {name} is {schema.columns[name].type}, and a column of numbers is needed")
+        raise UsageError("{}: {} is {}, and a column of numbers is needed", place, name, schema.columns[name].type)
     return formula.outcome(f"`{name}`", schema, None, place=place)
 
 
@@ -228,7 +233,7 @@ def _share_of(plain: Any, schema: Schema, place: str) -> tuple[list[Block], list
     """Ones where all conditions hold, and where none of their columns is missing."""
     conditions = _conditions(plain, place)
     if not conditions:
-        raise UsageError(f'{place}: "of" names no column; write {{"column": "value"}}')
+        raise UsageError('{}: "of" names no column; write {{"column": "value"}}', place)
     outcome = [_condition(*c, schema, place) for c in conditions]
     return outcome, [Block(bins=b.bins, table=np.ones((b.bins.size, 1))) for b in outcome]
 
@@ -247,14 +252,14 @@ def _quantile(plain: Mapping[str, Any], schema: Schema, place: str, present: tup
     outcome, there = _numbers(plain["column"], schema, place)
     level = _number(plain["level"], f'{place}: "level"')
     if not 0 < level < 1:
-        raise UsageError(f'{place}: "level" must be between 0 and 1')
+        raise UsageError('{}: "level" must be between 0 and 1', place)
     ends = _ends(schema.columns[plain["column"]])
     return _asked(plain, ["quantile"], (*present, there), (outcome,), QUANTILE, level=level, ends=ends)
 
 
 def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
     if ("column" in plain) == ("of" in plain):
-        raise UsageError(f'{place}: a difference is of the means of a "column", or of the shares "of" values')
+        raise UsageError('{}: a difference is of the means of a "column", or of the shares "of" values', place)
     if "of" in plain:
         outcome, there = _share_of(plain["of"], schema, place)
     else:
@@ -262,11 +267,11 @@ def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: t
         outcome, there = [number], [has]
     groups = plain["groups"]
     if not isinstance(groups, Sequence) or isinstance(groups, str) or len(groups) != 2:
-        raise UsageError(f'{place}: "groups" are two values of the column in "by", as in ["a", "b"]')
+        raise UsageError('{}: "groups" are two values of the column in "by", as in ["a", "b"]', place)
     first, second = (_condition(str(plain["by"]), _text(g), schema, place) for g in groups)
     either = first.table + second.table
     if np.any(either > 1):
-        raise UsageError(f'{place}: the two "groups" overlap')
+        raise UsageError('{}: the two "groups" overlap', place)
     blocks = (*present, *there, Block(bins=first.bins, table=either))
     how: dict[str, Any] = {"terms": ((), ((0, 0),)), "factors": (first,), "shown": ["difference"]}
     return _asked(plain, ["second group", "difference"], blocks, outcome, LINEAR, **how)
@@ -275,15 +280,15 @@ def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: t
 def _regression(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
     text, positive, kind = plain["formula"], plain.get("positive"), plain["kind"]
     if not isinstance(text, str) or not isinstance(positive, str | int | float | None):
-        raise UsageError(f'{place}: "formula" and "positive" are texts')
+        raise UsageError('{}: "formula" and "positive" are texts', place)
     left, right = formula.sides(text, place=place)
     made = formula.design(right, schema, place=place)
     outcome, there = formula.outcome(left, schema, None if positive is None else str(positive), place=place)
     values = outcome.table[there.table[:, 0] > 0]
     if kind == LOGISTIC and not np.isin(values, (0.0, 1.0)).all():
-        raise UsageError(f'{place}: the outcome of a logistic regression is a category named as "positive"')
+        raise UsageError('{}: the outcome of a logistic regression is a category named as "positive"', place)
     if kind == POISSON and values.min(initial=0.0) < 0:
-        raise UsageError(f"{place}: the outcome of a Poisson regression must not be negative")
+        raise UsageError("{}: the outcome of a Poisson regression must not be negative", place)
     blocks = (*present, *made.present, there)
     return _asked(plain, made.names, blocks, (outcome,), kind, terms=made.terms, factors=made.factors)
 
@@ -297,9 +302,9 @@ def _survival(plain: Mapping[str, Any], schema: Schema, place: str, present: tup
     low, high = _ends(column)
     rising = all(a < b for a, b in pairwise(at))
     if not (1 <= len(at) <= MOST_TIMES and rising and low <= at[0] and at[-1] <= high):
-        raise UsageError(f'{place}: "at" are 1 to {MOST_TIMES} times from {low:g} to {high:g}, in rising order')
+        raise UsageError('{}: "at" are 1 to {} times from {:g} to {:g}, in rising order', place, MOST_TIMES, low, high)
     if len(event) != 1 or low < 0:
-        raise UsageError(f"{place}: survival needs an event in one column, and times from 0 on")
+        raise UsageError("{}: survival needs an event in one column, and times from 0 on", place)
     values, bins = outcome.table[:, 0], outcome.bins
     inside = np.diff([(values <= t).astype(float) for t in at], axis=0, prepend=0.0).T
     terms = (*(((0, k), (2, 0)) for k in range(len(at))), *(((1, k),) for k in range(len(at))))
@@ -313,21 +318,21 @@ def _within(plain: Mapping[str, Any], schema: Schema, place: str) -> Question:
     mine, by = plain["mine"], plain["by"]
     if not isinstance(mine, Mapping):
         if len(inner.shown) != 1:
-            raise UsageError(f'{place}: "mine" names a number for each term that is compared')
+            raise UsageError('{}: "mine" names a number for each term that is compared', place)
         mine = {next(iter(inner.shown)): mine}
     unknown = [n for n in mine if n not in inner.shown]
     if unknown or not mine:
-        raise UsageError(f'{place}: "mine" has no term of the question; {meant(str(unknown or ""), inner.shown)}')
+        raise UsageError('{}: "mine" has no term of the question; {}', place, meant(str(unknown or ""), inner.shown))
     numbers = {str(n): _number(v, f'{place}: "mine"') for n, v in mine.items()}
     far = {n: _number(by[n] if isinstance(by, Mapping) and n in by else by, f'{place}: "by"') for n in numbers}
     if any(v <= 0 for v in far.values()):
-        raise UsageError(f'{place}: "by" must be above 0')
+        raise UsageError('{}: "by" must be above 0', place)
     return replace(inner, plain=plain, shown={n: inner.shown[n] for n in numbers}, mine=numbers, by=far)
 
 
 def _number(value: Any, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise UsageError(f"{place} must be a number")
+        raise UsageError("{} must be a number", place)
     return float(value)
 
 

@@ -1,18 +1,24 @@
 """Every text of the code has its translation in every catalogue, with the same places for values."""
 
 import ast
+import importlib.util
+import json
+import pickle
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polib
 import pytest
 
 from synth import languages as language
+from synth.errors import InputError, meant
+from synth.languages import Said
+from synth.release.card.card import meaning
 
 PLACE = re.compile(r"\{\w[^{}]*\}")
+BARE = re.compile(r"\{(\d*)((?:![rsa])?(?::[^{}]*)?)\}")
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUES = sorted(language.FOLDER.glob("*.po"))
 
@@ -35,12 +41,18 @@ def test_a_catalogue_has_exactly_the_texts_of_the_code(path, tmp_path):
     assert {e.msgid for e in polib.pofile(str(copy))} == {e.msgid for e in polib.pofile(str(path))}, "make texts"
 
 
+def _places(text: str) -> set[str]:
+    """By name, or bare ones by their number, which a text says or leaves to their order."""
+    bare = BARE.findall(re.sub("{{|}}", "", text))
+    return {f"{n or i}{how}" for i, (n, how) in enumerate(bare)} if bare else set(PLACE.findall(text))
+
+
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda p: p.stem)
 def test_a_translation_has_the_places_of_its_text(path):
     for entry in polib.pofile(str(path)):
         for number, text in (entry.msgstr_plural or {0: entry.msgstr}).items():
             asked = entry.msgid_plural if number else entry.msgid
-            assert set(PLACE.findall(text)) == set(PLACE.findall(asked)), entry.msgid
+            assert _places(text) == _places(asked), entry.msgid
             assert (text[:1] == " ", text[-1:] == " ") == (entry.msgid[:1] == " ", entry.msgid[-1:] == " "), entry.msgid
 
 
@@ -50,19 +62,17 @@ def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_s
         assert language.ngettext("{n} run", "{n} runs", 1) == "1 Lauf"
         assert language.ngettext("{n} run", "{n} runs", 2000) == "2.000 Läufe"
         assert language.Texts({"a": ("Choose columns",)})["a"] == ("Spalten wählen",)
-        message = "method mixture is unknown; choose mst"
-        assert language.phrase(message).startswith("Verfahren mixture ist unbekannt; ")
-        assert language.phrase("no such sentence anywhere") == "no such sentence anywhere"
+        message = language.Said("method {!r} is unknown; {}", "mixtur", meant("mixtur", ["mixture"]))
+        assert language.prose(message) == "Verfahren 'mixtur' ist unbekannt; meinten Sie mixture?"
+        assert language.prose("no such sentence anywhere") == "no such sentence anywhere"
     assert language._("Choose columns") == "Choose columns"
 
 
 def test_numbers_in_prose_have_the_marks_of_the_language_and_names_keep_theirs():
     with language.spoken("de"):
         assert language.numerals("1,234.5") == "1.234,5"
-        assert language.prose("a guess of 50:50 whether one row was used can rise to at most 99.5001 in 100").endswith(
-            "99,5001 zu 100 steigen"
-        )
-        assert language.prose("no sentence of 1.5 numbers") == "no sentence of 1.5 numbers"
+        assert language.prose(meaning(5.3)).endswith("99,5033 zu 100 steigen")
+        assert language.prose(language.Said("{} in place of {}", "1.5", 1.5)) == "1.5 statt 1,5"
         assert language._("{n:,} of {table}").format(n=1234, table="a.b") == "1.234 von a.b"
     assert language.numerals("1,234.5") == "1,234.5"
     assert language._("{n:,} of {table}").format(n=1234, table="a.b") == "1,234 of a.b"
@@ -80,20 +90,51 @@ def test_no_field_has_an_empty_text_of_the_frameworks():
     assert not [name for name, node in calls if "placeholder" not in {k.arg for k in node.keywords}]
 
 
-def hostile(text: str) -> str:
-    """A message of 4 kB that looks like a filled text nearly to its end."""
-    once = "".join(PLACE.split(text))
-    return (once * (4000 // len(once) + 1))[:4000] + "\0"
-
-
-def test_no_message_takes_long_to_be_translated():
-    """A table's header once stood in a message of 1.9 kB that took 181 s: the fourth power of its length."""
-    header = "column " + ": ; must be a, b or c; ".join(["x"] * 180)
-    texts = [t for t in language._catalogue("de") if PLACE.search(t)]
-    messages = [header, header + ".", ": " * 2000, ". " * 2000, *map(hostile, texts)]
+def test_a_message_put_together_is_said_whole_and_a_name_that_is_a_text_stays():
+    message = InputError(
+        "{}: {}", Said("schema {}", "a.json"), Said("column {}: {}", "Choose columns", Said("a number"))
+    )
     with language.spoken("de"):
-        language.phrase("")
-        for message in messages:
-            begun = time.process_time()
-            language.prose(message)
-            assert time.process_time() - begun < 1, message[:200]
+        assert language.prose(message.said) == "Beschreibung a.json: Spalte Choose columns: eine Zahl"
+    assert str(message) == "schema a.json: column Choose columns: a number"
+    assert language.prose(pickle.loads(pickle.dumps(message)).said.values[1].values[0]) == "Choose columns"
+
+
+def test_what_is_stored_is_said_again_and_nothing_else():
+    plain = {"a": [Said("{:,} rows of {}", 1234, Said("one {}", "x"))], "b": "as it is"}
+    stored = json.loads(json.dumps(language.with_said(plain)))
+    again = language.as_said(stored)
+    assert again == plain
+    assert (again["a"][0].text, again["a"][0].values) == ("{:,} rows of {}", (1234, "one x"))
+    for parts in (["{:,} rows", 9], ["{0.__class__}", 1], ["{:>99999999}", 1], [], [1], 3, ["{}"], [["{}"], 1]):
+        other = language.as_said({"a": "1,234 rows", "said": {"1,234 rows": parts}})
+        assert other == {"a": "1,234 rows"}
+        assert type(other["a"]) is str
+
+
+def _of(node: ast.Call) -> str:
+    return ast.unparse(node.func).split(".")[-1]
+
+
+def test_every_error_and_message_has_its_values_beside_its_text():
+    """No f-string, sum, ``format`` or ``%`` is a message, and as many values stand beside a text as it has places."""
+    kinds, wrong = {"Said", *_texts().KINDS}, []
+    for path in sorted((ROOT / "synth").rglob("*.py")):
+        name = path.relative_to(ROOT / "synth").as_posix()
+        calls = (n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call))
+        for call in (c for c in calls if _of(c) in kinds and c.args and not name.startswith(_texts().ELSEWHERE)):
+            text, put = call.args[0], ast.JoinedStr | ast.BinOp
+            made = isinstance(text, put) and (len(call.args) > 1 or _of(call) != "Said")
+            formatted = isinstance(text, ast.Call) and _of(text) == "format"
+            if isinstance(text, ast.Constant) and not any(isinstance(a, ast.Starred) for a in call.args):
+                places = re.findall(r"{[^{}]*}", re.sub("{{|}}", "", text.value))
+                formatted |= len(call.args) > 1 and len(places) != len(call.args) - 1
+            wrong += [f"{name}:{call.lineno}"] * (made or formatted)
+    assert not wrong
+
+
+def _texts():
+    spec = importlib.util.spec_from_file_location("texts", ROOT / "container" / "texts.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made

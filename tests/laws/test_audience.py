@@ -114,10 +114,10 @@ def test_a_refusal_is_told_to_whoever_may_open_the_table(command, table, monkeyp
     strike(table, command)
     path, code, log = carried_out(command, table, monkeypatch, task)
     status = (path / "status.json").read_text()
-    assert code == (4 if refusal == "a cap" else 2), (path / "why.txt").read_text()
+    assert code == (4 if refusal == "a cap" else 2), (path / "why.json").read_text()
     assert json.loads(status)["message"] == jobs.UNSAID
     assert log.splitlines()[-1] == f"synth: {jobs.UNSAID}"
-    assert words in (path / "why.txt").read_text()
+    assert words in (path / "why.json").read_text()
     for text in (status, log):
         assert words not in text
         assert str(table.parent) not in text

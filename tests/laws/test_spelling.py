@@ -26,6 +26,7 @@ BUILT = {  # names that a message takes from a variable, by the variable and its
     ("n", "sample_parts.py"): ("num_rows", "seed", "where"),
     ("name", "method.py"): (),  # options.NAME: a method's own
 }
+SAID = re.compile(r"(Said|Error)$")  # what is called with a text and its values
 NO_FIELD = {  # options that the application sets by itself or not at all, and says so (labels.ELSEWHERE)
     *(
         "ask",
@@ -60,8 +61,18 @@ def texts(path: Path) -> tuple[str, ...]:
     left_out = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}
     joined = [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr)]
     left_out |= {id(piece) for n in joined for piece in n.values}
+    said = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and SAID.search(ast.unparse(n.func)) and n.args[1:]]
+    said = [n for n in said if isinstance(n.args[0], ast.Constant) and isinstance(n.args[0].value, str)]
+    left_out |= {id(n.args[0]) for n in said}
     plain = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in left_out]
-    return (*(_whole(n) for n in joined), *(v for v in plain if isinstance(v, str)))
+    return (*(_whole(n) for n in joined), *(_filled(n) for n in said), *(v for v in plain if isinstance(v, str)))
+
+
+def _filled(said: ast.Call) -> str:
+    values = iter(said.args[1:])
+    return re.sub(
+        r"{[^{}]*}", lambda _: f"{{{ast.unparse(next(values, said))}}}", re.sub("{{|}}", "", said.args[0].value)
+    )
 
 
 def _whole(joined: ast.JoinedStr) -> str:

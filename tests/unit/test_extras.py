@@ -118,7 +118,7 @@ def _lacks(method: str, schema: synth.Schema) -> str:
 
 
 def test_an_error_says_rule_place_and_remedy():
-    error = InputError("is empty", place="a.csv", remedy="use another copy")
+    error = InputError("{}: is empty; use another {}", "a.csv", "copy")
     assert str(error) == "a.csv: is empty; use another copy"
     read = InputError(str(error))
     for one in (error, read, pickle.loads(pickle.dumps(error))):

@@ -10,6 +10,7 @@ import numpy as np
 
 from synth.generators.core.columns import OneWays
 from synth.generators.core.tables import NoisyTable
+from synth.languages import Said
 from synth.questions import Bins
 
 
@@ -316,8 +317,9 @@ def misfit_in_words(estimates: Mapping[str, float] | None) -> str | None:
     worst = max(estimates["ratio"], estimates["pairs"]) if estimates else 0.0
     if not estimates or worst <= REACHED:
         return None
-    return (
-        f"the fit ended at {estimates['ratio']:.2f} times what noise explains (tables of pairs: "
-        f"{estimates['pairs']:.2f}), so the table is less accurate than its answers allow; "
-        "fits of the release with other seeds cost nothing"
+    return Said(
+        "the fit ended at {:.2f} times what noise explains (tables of pairs: {:.2f}), so the table is less accurate "
+        "than its answers allow; fits of the release with other seeds cost nothing",
+        estimates["ratio"],
+        estimates["pairs"],
     )

@@ -65,7 +65,7 @@ def within_groups(mass: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.
 def condition(axis: Axis, allowed: np.ndarray) -> View:
     """Allowed share of each group (G,), leaves' shares of what is allowed of a group (L,), what to draw."""
     if len(allowed) == 0 or allowed[0] < 0 or allowed[-1] >= axis.cells:
-        raise UsageError(f"condition on {axis.column!r}: needs at least one value, all of them in the schema")
+        raise UsageError("condition on {!r}: needs at least one value, all of them in the schema", axis.column)
     ends = np.searchsorted(allowed, np.append(axis.starts[1:], axis.cells))
     first = np.append(0, ends[:-1])
     counts = ends - first
@@ -395,7 +395,7 @@ class Product:
         out = {}
         for column, positions in where.items():
             if column not in known:
-                raise UsageError(f"condition on {column!r}: the model has no such column; choose a modelled one")
+                raise UsageError("condition on {!r}: the model has no such column; choose a modelled one", column)
             out[column] = condition(known[column], np.unique(np.asarray(positions, dtype=np.int64)))
         return out
 
@@ -434,14 +434,14 @@ def _joint_name(number: int, axes: Sequence[int]) -> str:
 def check_model(model: Product) -> None:
     """Errors: InputError naming the column and the array that is at fault; no number of it."""
     for problem in model_problems(model):
-        raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
+        raise InputError("the model is damaged: {}; make it again or use another copy", problem)
 
 
 def check_numbers(arrays: Mapping[str, np.ndarray], *, what: str) -> None:
     """Refuses arrays that hold NaN, which no answer is. Errors: InputError."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and any(bool(np.isnan(piece).any()) for piece in chunks(array)):
-            raise InputError(f"the {what} is damaged: its array {name} holds NaN; make it again or use another copy")
+            raise InputError("the {} is damaged: its array {} holds NaN; make it again or use another copy", what, name)
 
 
 def model_problems(model: Product) -> Iterator[str]:

@@ -18,6 +18,7 @@ from synth.errors import InputError
 from synth.generators.base import Positions
 from synth.generators.core.product import Axis, Product, model_problems
 from synth.generators.core.sampling import even_codes, even_pairs
+from synth.languages import Said
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.histories import gap_of, month_of, months
@@ -480,10 +481,10 @@ class NestedMixture:
                     parts["direct"] = Product.from_state(described, direct)
                 children[name] = Child(rows=tables[name], **parts)
         if set(tables) != set(schema.tables) or set(children) != set(schema.downwards[1:]):
-            raise InputError(DAMAGED.format("its tables are not those of its schema"))
+            raise InputError(DAMAGED, Said("its tables are not those of its schema"))
         result = NestedMixture(schema=schema, root=tables[schema.root], children=children)
         for problem in result._problems():
-            raise InputError(DAMAGED.format(problem))
+            raise InputError(DAMAGED, problem)
         return result
 
     def _problems(self) -> Iterator[str]:

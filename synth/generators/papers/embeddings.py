@@ -465,7 +465,9 @@ class DPNTK(OneEmbedding):
     def check_together(self) -> None:
         """Errors: UsageError where an even number of columns could be undecided."""
         if self.order % 2 == 0:
-            raise UsageError(f"`options.order={self.order}`: {self.name} needs an odd number, so that votes cannot tie")
+            raise UsageError(
+                "`options.order={}`: {} needs an odd number, so that votes cannot tie", self.order, self.name
+            )
 
     def feature_map(self, one_ways: OneWays, left: float) -> questions.Gradients | None:
         """Gradients of the public network: half of its units, then their mirrors."""

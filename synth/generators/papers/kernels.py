@@ -83,13 +83,17 @@ def check_coordinates(setting: Setting, *, anchors: int, gradients: bool) -> Non
     most = sum(1 + c.cells - c.size if c.is_numeric else c.cells for c in known)
     if most > MOST_COORDINATES:
         raise UsageError(
-            f"option form=gaussian: rows of this schema have up to {most:,} coordinates, and "
-            f"{MOST_COORDINATES:,} is the most; take form=path or form=anova"
+            "option form=gaussian: rows of this schema have up to {:,} coordinates, and {:,} is the most; take "
+            "form=path or form=anova",
+            most,
+            MOST_COORDINATES,
         )
     if gradients and 1 + most > anchors:
         raise UsageError(
-            f"option gradients=joint: a point of this table takes up to {1 + most:,} numbers, and anchors "
-            f"is {anchors:,}; raise it, or leave gradients out"
+            "option gradients=joint: a point of this table takes up to {:,} numbers, and anchors is {:,}; raise it, "
+            "or leave gradients out",
+            1 + most,
+            anchors,
         )
 
 

@@ -72,8 +72,8 @@ class Mst(Method):
         rho = setting.rho * left * SAFE
         if rho < LEAST_RHO * len(groups):
             raise BudgetError(
-                f"method {self.name}: epsilon and delta are so small that its library cannot draw the noise; raise "
-                "epsilon"
+                "method {}: epsilon and delta are so small that its library cannot draw the noise; raise epsilon",
+                self.name,
             )
         limits = {**self.limits(setting, groups), "contributions": round(setting.signed)}
         asked = External(purpose=self.name, algorithm=self.name, bins=tuple(groups), rho=rho, **limits)

@@ -50,8 +50,13 @@ class OfCells(Method):
         if cells > most:
             widest = max(fewest, key=lambda n: fewest[n])
             raise UsageError(
-                f"method {self.name} keeps a weight for each of the table's {cells:.3g} cells, and at most {most}: "
-                f"make columns identifiers ({widest} alone has {fewest[widest]} values), or choose method mixture"
+                "method {} keeps a weight for each of the table's {:.3g} cells, and at most {}: make columns "
+                "identifiers ({} alone has {} values), or choose method mixture",
+                self.name,
+                cells,
+                most,
+                widest,
+                fewest[widest],
             )
 
 
@@ -288,15 +293,20 @@ class SmallDb(Method):
             wanted = self._wanted(bins)
             if comb(cells + wanted - 1, wanted) > CANDIDATES:
                 raise UsageError(
-                    f"`options.accuracy={self.accuracy:g}`: it takes databases of {wanted} records, of which there are "
-                    f"{comb(cells + wanted - 1, wanted):.3g}, and at most {CANDIDATES} can be compared; choose a "
-                    f"larger accuracy, or fewer columns (method small_db)"
+                    "`options.accuracy={:g}`: it takes databases of {} records, of which there are {:.3g}, and at "
+                    "most {} can be compared; choose a larger accuracy, or fewer columns (method small_db)",
+                    self.accuracy,
+                    wanted,
+                    comb(cells + wanted - 1, wanted),
+                    CANDIDATES,
                 )
         if comb(cells + 1, 2) > CANDIDATES:
             raise UsageError(
-                f"method small_db chooses among all databases: with {cells} kinds of rows there are "
-                f"{comb(cells + 1, 2)} of two records, and at most {CANDIDATES} can be compared; make columns "
-                "identifiers, or choose method mixture"
+                "method small_db chooses among all databases: with {} kinds of rows there are {} of two records, "
+                "and at most {} can be compared; make columns identifiers, or choose method mixture",
+                cells,
+                comb(cells + 1, 2),
+                CANDIDATES,
             )
 
     def measure(self, run: Run) -> list[Any]:

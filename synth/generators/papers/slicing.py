@@ -109,7 +109,7 @@ class Slicing(Method):
             )
         if self.accounting != "exact" and self.directions != "gaussian":
             raise UsageError(
-                f"option accounting={self.accounting}: is about Gaussian directions; set directions to gaussian"
+                "option accounting={}: is about Gaussian directions; set directions to gaussian", self.accounting
             )
 
     def measure(self, run: Run) -> list[Release]:
@@ -255,7 +255,7 @@ class Slicing(Method):
             )
         except ValueError as error:
             raise UsageError(
-                f"`options.rate={self.rate:g}`: {error}; say `learn_share=0` or `options.rate=1`"
+                "`options.rate={:g}`: {}; say `learn_share=0` or `options.rate=1`", self.rate, error
             ) from None
 
     def _number(self, rows: float, encoding: Encoding, masses: Sequence[np.ndarray], sigma: float) -> int:
@@ -263,7 +263,7 @@ class Slicing(Method):
         most = max(MOST_VALUES // encoding.dim, 1)
         if self.groups.isdecimal():
             if int(self.groups) > most:
-                raise UsageError(f"`options.groups={self.groups}`: at most {most} for {encoding.dim} coordinates")
+                raise UsageError("`options.groups={}`: at most {} for {} coordinates", self.groups, most, encoding.dim)
             return int(self.groups)
         size = SMALL_GROUP
         if self.loss == "moments":

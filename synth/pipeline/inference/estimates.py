@@ -40,7 +40,7 @@ def worded(words: str, marks: Mapping[str, str], forms: str) -> tuple[str, str, 
     except ValueError:
         level = 0.0
     if mark is None or not name or (mark and not more) or not 0 < level < 1:
-        raise UsageError(f"`ask={words}`: {forms}")
+        raise UsageError("`ask={}`: {}", words, forms)
     return kind, name, more, level
 
 
@@ -105,20 +105,20 @@ class EstimateQuestion:
         """Errors: UsageError for unknown columns and values, and for columns of the wrong kind."""
         for name in self.columns:
             if name not in schema.measured() or schema.columns[name].type == "datetime":
-                raise UsageError(f"`ask={self.words}`: {name} is not a measured column of numbers or categories")
+                raise UsageError("`ask={}`: {} is not a measured column of numbers or categories", self.words, name)
         column, value = schema.columns[self.outcome.column], self.outcome.value
         if value is not None and value not in (column.categories or ()):
-            raise UsageError(f"`ask={self.words}`: {self.outcome.column} has no category {value}")
+            raise UsageError("`ask={}`: {} has no category {}", self.words, self.outcome.column, value)
         if self.kind == "share" and (column.type in NUMERIC or value is not None):
-            raise UsageError(f"`ask={self.words}`: shares are of categories; write share:COL")
+            raise UsageError("`ask={}`: shares are of categories; write share:COL", self.words)
         if self.kind != "share" and value is None and column.type not in NUMERIC:
-            raise UsageError(f"`ask={self.words}`: {self.outcome.column} holds no numbers; write COL=VALUE")
+            raise UsageError("`ask={}`: {} holds no numbers; write COL=VALUE", self.words, self.outcome.column)
         if len(set(self.by)) < len(self.by) or self.outcome.column in self.by:
-            raise UsageError(f"`ask={self.words}`: each column once")
+            raise UsageError("`ask={}`: each column once", self.words)
         for name in self.by:
             column, numeric = schema.columns[name], schema.columns[name].type in NUMERIC
             if (numeric and self.kind == "difference") or (not numeric and not 2 <= column.size <= MOST_GROUPS):
-                raise UsageError(f"`ask={self.words}`: {name} must have 2 to {MOST_GROUPS} categories")
+                raise UsageError("`ask={}`: {} must have 2 to {} categories", self.words, name, MOST_GROUPS)
 
 
 STEPS, CORRECTIONS = 50, 3  # of Newton's method on the model's rows; with the weights, whose own curvature is noisy
@@ -486,7 +486,7 @@ def estimates(
     with reading(release, "release"):
         model = folder.load_model(release).model
     if not isinstance(model, Product):
-        raise UsageError(f"estimates: are for releases of mixture, and this one is of {stored.method}")
+        raise UsageError("estimates: are for releases of mixture, and this one is of {}", stored.method)
     drawn = model.sample(ROWS, rng=np.random.default_rng(0))
     answers, known = [], {}
     for one in asked:

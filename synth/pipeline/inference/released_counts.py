@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, reading
+from synth.languages import Said
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease
 from synth.release import folder
@@ -36,12 +37,12 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
         schema, wanted = stored.setting.schema, tuple(dict.fromkeys(columns))
         for name in wanted:
             if name not in schema.measured():
-                raise UsageError(f"{name}: is not a measured column of the release")
+                raise UsageError("{}: is not a measured column of the release", name)
         tables = averaged(stored.releases, wanted, every=True)
         table = max(tables, key=lambda t: t.counts.size, default=None)
         if table is None or not wanted or not 0 < level < 1:
             raise UsageError(
-                f"{', '.join(wanted) or 'no column'}: no table of these was released; see synth.app_api.beyond"
+                "{}: no table of these was released; see synth.app_api.beyond", ", ".join(wanted) or Said("no column")
             )
         share, half = shares(table.counts, table.variance, rows=stored.setting.public_rows, level=level)
         labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in table.bins]

@@ -57,7 +57,7 @@ class WeightedRows:
             counted += [one] if cells <= MOST_CELLS else []
         for name in columns:
             if not any(b.column == name for t in counted for b in t.bins):
-                raise UsageError(f"{name}: no counts of it were released")
+                raise UsageError("{}: no counts of it were released", name)
         positions = _supported({n: drawn[n] for n in columns}, counted)
         size = len(positions[columns[0]])
         start = np.where(np.arange(size) < ROWS, total / ROWS, 0.0)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from synth.errors import UsageError
+from synth.languages import Said
 from synth.privacy.relation import GIVEN, stated
 
 MOST_EPSILON = 1e6  # far below, nothing is protected any more
@@ -122,18 +123,22 @@ def check(epsilon: float, delta: float, *, pure: bool = False) -> None:
     """
     if not (is_number(epsilon) and 0 < epsilon <= MOST_EPSILON):
         raise UsageError(
-            f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST_EPSILON:g}; 0.1 to 10 is usual"
+            "epsilon {} is not a finite number above 0 and at most {:g}; 0.1 to 10 is usual",
+            _short(epsilon),
+            MOST_EPSILON,
         )
     if epsilon < LEAST_EPSILON:
         raise UsageError(
-            f"epsilon {epsilon} is below {LEAST_EPSILON:g}, the least that is computed exactly; 0.1 to 10 is usual"
+            "epsilon {} is below {:g}, the least that is computed exactly; 0.1 to 10 is usual", epsilon, LEAST_EPSILON
         )
     if pure and is_number(delta) and delta == 0:
         return
     if not (is_number(delta) and 0 < delta < 1):
-        raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+        raise UsageError("delta {} must lie between 0 and 1; 1e-5 or less is usual", _short(delta))
     if delta < LEAST_DELTA:
-        raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
+        raise UsageError(
+            "delta {} is below {:g}, the least that is computed exactly; 1e-9 is small", delta, LEAST_DELTA
+        )
 
 
 def check_promise(epsilon: float, delta: float) -> None:
@@ -144,8 +149,10 @@ def check_promise(epsilon: float, delta: float) -> None:
     check(epsilon, delta, pure=True)
     if delta > MOST_DELTA:
         raise UsageError(
-            f"delta {delta:g} is the probability that nothing is promised at all, and at most {MOST_DELTA:g}; "
-            "1e-5 or less, and well below one in the number of rows, is usual"
+            "delta {:g} is the probability that nothing is promised at all, and at most {:g}; 1e-5 or less, and "
+            "well below one in the number of rows, is usual",
+            delta,
+            MOST_DELTA,
         )
 
 
@@ -165,6 +172,6 @@ def caution(delta: float) -> str:
     )
 
 
-def _short(value: object) -> str:
+def _short(value: object) -> object:
     """A figure in a message: an integer may have thousands of digits, which no one may want to turn into text."""
-    return "beyond any float" if isinstance(value, int) and abs(value) >= 1 << 64 else str(value)
+    return Said("beyond any float") if isinstance(value, int) and abs(value) >= 1 << 64 else value

@@ -162,7 +162,7 @@ def sampled_sigma(
     """
     goal, net = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY), delta * (1 - DELTA_SLACK)
     if rate < 1 and -expm1(steps * log1p(-rate)) <= delta:
-        raise UsageError(SELDOM.format(-expm1(steps * log1p(-rate)), delta))
+        raise UsageError(SELDOM, -expm1(steps * log1p(-rate)), delta)
 
     def reached(sigma: float, *, interval: float = 0.0) -> float:
         return samples_epsilon(((1 / sigma, rate, steps, replaced),), net, mu_elsewhere=mu_elsewhere, interval=interval)

@@ -64,7 +64,7 @@ def read(store: Store) -> Mark:
     except FileNotFoundError:
         return Mark()
     except (OSError, UnicodeDecodeError):
-        raise LedgerLostError(DAMAGED.format(store.shown, place(store))) from None
+        raise LedgerLostError(DAMAGED, store.shown, place(store)) from None
     try:
         plain = json.loads(text)
         spent = {}
@@ -78,7 +78,7 @@ def read(store: Store) -> Mark:
             raise ValueError("no line")
         return Mark(number=number, hash=seal, spent=spent)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
-        raise LedgerLostError(DAMAGED.format(store.shown, place(store))) from None
+        raise LedgerLostError(DAMAGED, store.shown, place(store)) from None
 
 
 DAMAGED = (
@@ -111,8 +111,10 @@ def check(db: Connection, store: Store) -> None:
     read(store)
     if reason := problem(db, store):
         raise LedgerLostError(
-            f"ledger {store.shown}: {reason}; bring the newer one back, or run `synth ledger restore` with a backup, "
-            "which charges what is missing"
+            "ledger {}: {}; bring the newer one back, or run `synth ledger restore` with a backup, which charges what "
+            "is missing",
+            store.shown,
+            reason,
         )
 
 
@@ -157,7 +159,7 @@ class Follower:
         try:
             self._follow()
         except OSError as error:
-            raise UnsettledError(UNPLACED.format(self._store.shown, place(self._store), error.strerror)) from None
+            raise UnsettledError(UNPLACED, self._store.shown, place(self._store), error.strerror) from None
 
 
 UNPLACED = (
@@ -194,8 +196,11 @@ def writing(store: Store) -> Iterator[None]:
         yield
     except OSError as error:
         refused = InputError(
-            f"ledger {store.shown}: its mark {place(store)} cannot be written ({error.strerror or 'refused'}), so "
-            "nothing was recorded; make room, and its folder writable"
+            "ledger {}: its mark {} cannot be written ({}), so nothing was recorded; make room, and its folder "
+            "writable",
+            store.shown,
+            place(store),
+            error.strerror,
         )
         refused.exit_code = MACHINE
         raise refused from None

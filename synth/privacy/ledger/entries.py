@@ -83,7 +83,7 @@ def canonical_json(plain: object) -> str:
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError):
         rule = "must be JSON data (texts, finite numbers, lists, objects)"
-        raise UsageError(f"ledger: question or detail {rule}") from None
+        raise UsageError("ledger: question or detail {}", rule) from None
 
 
 def digest(fields: dict[str, Any]) -> str:

@@ -177,11 +177,11 @@ class Ledger:
         Errors: UsageError for another state, or a run that is not charged here.
         """
         if state not in ("done", "failed", "cancelled"):
-            raise UsageError(f"outcome {state!r}: must be done, failed or cancelled")
+            raise UsageError("outcome {!r}: must be done, failed or cancelled", state)
         with writing(self.store) as db:
             charged = entries.matching(db, run=run, kind="spend")
             if not charged:
-                raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
+                raise UsageError("run {!r}: not charged in this ledger; give the run of a recorded spend", run)
             question = {"state": state, "detail": detail}
             return entries.append(
                 db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=question, actor=user()
@@ -301,7 +301,7 @@ class Ledger:
         """
         with writing(self.store) as db:
             if reason := hash_chain.fault(db):
-                raise LedgerLostError(f"ledger {self.store.shown}: {reason}; restore it from a backup")
+                raise LedgerLostError("ledger {}: {}; restore it from a backup", self.store.shown, reason)
             accounts.rebuild(db)
 
     def changed(self) -> float:
@@ -339,7 +339,7 @@ def _first(db: Connection, account: Account, spend: Spend) -> None:
     if reason := ledger_policy.stranger(db, account, spend.dataset):
         raise UsageError(reason)
     if spend.run is not None and (line := entries.newest(db, run=spend.run, kind="spend")):
-        raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
+        raise UsageError("run {}: charged already, in line {} of the ledger; start a new run", spend.run, line.number)
 
 
 # In the outcome of a run that failed or was cancelled: whether any question had been answered. Until then nothing can

@@ -37,7 +37,7 @@ def cap_required() -> bool:
     """Whether the variable or the file demands a cap; either is enough. Errors: InputError for an unreadable rule."""
     word = os.environ.get(SWITCH, "").strip().lower()
     if word not in WORDS:
-        raise InputError(f"{SWITCH}: must be yes or no")
+        raise InputError("{}: must be yes or no", SWITCH)
     if WORDS[word]:
         return True
     named = os.environ.get(FILE)
@@ -53,7 +53,7 @@ def cap_required() -> bool:
     known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}
     if not known or not isinstance(budget.get("require_cap", False), bool):  # a misspelt rule would be no rule
         raise InputError(
-            f"configuration {path}: it may hold [budget] with require_cap = true or false, and nothing else"
+            "configuration {}: it may hold [budget] with require_cap = true or false, and nothing else", path
         )
     return bool(budget.get("require_cap", False))
 
@@ -85,9 +85,9 @@ def figure(value: float, what: str, *, below: float | None = None) -> float:
     except OverflowError:  # an integer of hundreds of digits
         number = nan
     if isnan(number):
-        raise UsageError(f"{what}: must be a finite number from 0 and below {below:g}") from None
+        raise UsageError("{}: must be a finite number from 0 and below {:g}", what, below) from None
     if not isfinite(number) or number < 0 or number >= below:
-        raise UsageError(f"{what} {number:g}: must be a finite number from 0 and below {below:g}")
+        raise UsageError("{} {:g}: must be a finite number from 0 and below {:g}", what, number, below)
     return number
 
 
@@ -98,7 +98,7 @@ def caps(max_epsilon: float | None, max_delta: float, reserve: float = 0.0) -> d
     """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
     reserve, cap = figure(reserve, "reserve"), None if max_epsilon is None else figure(max_epsilon, "max_epsilon")
     if reserve > (cap or 0.0):
-        raise UsageError(f"reserve {reserve:g}: must be a part of the cap `max_epsilon=`; choose a smaller one")
+        raise UsageError("reserve {:g}: must be a part of the cap `max_epsilon=`; choose a smaller one", reserve)
     if cap is None:
         return {"max_epsilon": None, "max_delta": None}
     figures = {"max_epsilon": cap, "max_delta": figure(max_delta, "max_delta", below=1)}
@@ -168,7 +168,7 @@ class Policy:
         part = line.question.get(RESERVE, 0.0)
         whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in (*caps, part))
         if not whole and caps != [None, None]:
-            raise InputError(f"ledger: line {line.number} was altered; check it with `synth.Ledger.verify`")
+            raise InputError("ledger: line {} was altered; check it with `synth.Ledger.verify`", line.number)
         return Policy(
             dataset=line.dataset,
             max_epsilon=float(caps[0]) if whole else None,

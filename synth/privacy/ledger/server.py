@@ -171,7 +171,8 @@ def check_bare(address: str) -> None:
         raise UsageError("ledger: its address cannot be read; write postgresql://user@host/database") from None
     if secret:
         raise UsageError(
-            f"ledger: leave the password out of its address; put it into ~/.pgpass or a file that {PASSWORD_FILE} names"
+            "ledger: leave the password out of its address; put it into ~/.pgpass or a file that {} names",
+            PASSWORD_FILE,
         )
 
 
@@ -198,20 +199,22 @@ class Server(Store):
             settings = db.execute("SELECT current_setting('server_encoding'), current_setting('fsync')")
             encoding, synced = settings.fetchone()
             if encoding != "UTF8":
-                raise InputError(f"ledger {SHOWN}: its database is not in UTF8; make one that is")
+                raise InputError("ledger {}: its database is not in UTF8; make one that is", SHOWN)
             if synced != "on" and os.environ.get(UNSYNCED) != "allow":
                 raise InputError(
-                    f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; "
-                    "switch it on"
+                    "ledger {}: the server runs with fsync off, so that a power cut may undo a spend; switch it on",
+                    SHOWN,
                 )
             if named := db.execute(UNLOGGED).fetchone():
                 raise InputError(
-                    f"ledger {SHOWN}: its table {named[0]} is UNLOGGED, so that a power cut empties it; set it LOGGED"
+                    "ledger {}: its table {} is UNLOGGED, so that a power cut empties it; set it LOGGED",
+                    SHOWN,
+                    named[0],
                 )
             if db.there("ledger_version"):
                 version = db.execute("SELECT max(version) FROM ledger_version").fetchone()[0]
                 if version != VERSION:
-                    raise InputError(f"ledger {SHOWN}: written by a newer version of this library; update the library")
+                    raise InputError("ledger {}: written by a newer version of this library; update the library", SHOWN)
                 return
             db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             for statement in statements():
@@ -250,7 +253,7 @@ class Server(Store):
                 raise fault(error, lost=plain.closed) from None
             except UnicodeError:
                 raise InputError(
-                    f"ledger {SHOWN}: a text cannot be stored there; write it in other characters"
+                    "ledger {}: a text cannot be stored there; write it in other characters", SHOWN
                 ) from None
 
     def check(self, db: Connection) -> None:
@@ -300,7 +303,7 @@ class ServerConnection:
         except psycopg.Error:
             ended = None
         if ended != "COMMIT" or warned:
-            raise UnsettledError(f"ledger {SHOWN}: the connection was lost while a line was being written")
+            raise UnsettledError("ledger {}: the connection was lost while a line was being written", SHOWN)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -405,7 +408,7 @@ def _connected(address: str) -> "psycopg.Connection[Any]":
         try:
             asked["password"] = regular_files.text(Path(named).expanduser()).rstrip("\n")
         except (OSError, UnicodeDecodeError):
-            raise InputError(f"ledger: the file that {PASSWORD_FILE} names cannot be read; correct it") from None
+            raise InputError("ledger: the file that {} names cannot be read; correct it", PASSWORD_FILE) from None
     until, pause = time.monotonic() + WAIT, 0.05
     while True:
         try:

@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from synth.errors import MACHINE, InputError, LedgerLostError
+from synth.languages import Said
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,7 +44,7 @@ def unreached(said: str) -> InputError:
 
 def machine(words: str) -> InputError:
     """An error of the machine's, not of the request's."""
-    error = InputError(f"ledger {SHOWN}: {words}")
+    error = InputError(Said("ledger {}: {}", SHOWN, words))
     error.exit_code = MACHINE
     return error
 
@@ -52,9 +53,9 @@ def fault(error: "psycopg.Error", *, lost: bool) -> InputError:
     """The server's fault in our words. ``lost``: whether the connection is gone."""
     state = error.sqlstate or ""
     if state in GONE:
-        return LedgerLostError(f"ledger {SHOWN}: its tables are not those of a ledger; restore it from a backup")
+        return LedgerLostError(Said("ledger {}: its tables are not those of a ledger; restore it from a backup", SHOWN))
     if words := FAULTS.get(state) or FAULTS.get(state[:2]):
         return machine(words)
     if lost or state.startswith("08"):
         return machine(LOST)
-    return machine(f"the server refused ({type(error).__name__}); check it with `synth.Ledger.verify`")
+    return machine(Said("the server refused ({}); check it with `synth.Ledger.verify`", type(error).__name__))

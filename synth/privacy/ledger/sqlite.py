@@ -15,6 +15,7 @@ import psutil
 
 from synth.errors import InputError, LedgerLostError
 from synth.files import regular_files
+from synth.languages import Said
 from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.entries import GUARDS, TABLE
 from synth.privacy.ledger.store import Connection, Store
@@ -38,7 +39,9 @@ def check_links(path: Path) -> None:
         return
     if links > 1:
         raise LedgerLostError(
-            f"ledger {path}: the file has {links} names (hard links), each with a mark of its own; remove all but one"
+            "ledger {}: the file has {} names (hard links), each with a mark of its own; remove all but one",
+            path,
+            links,
         )
 
 
@@ -75,7 +78,7 @@ class File(Store):
         try:
             self.path = Path(path).expanduser().resolve()
         except (OSError, RuntimeError):  # in a circle
-            raise InputError(f"ledger {path}: its link leads to no file; name the file itself") from None
+            raise InputError("ledger {}: its link leads to no file; name the file itself", path) from None
         self.shown, self.folder, self.stem = str(self.path), self.path.parent, self.path.name
 
     def create(self) -> None:
@@ -86,9 +89,11 @@ class File(Store):
         path = self.path
         if (kind := network_kind(path)) is not None and os.environ.get(SWITCH) != "allow":
             raise InputError(
-                f"ledger {path}: it lies on a network file system ({kind}), whose locks do not keep two machines "
-                f"from spending one budget twice; put it on a local disk, or set {SWITCH}=allow where one machine "
-                "alone uses it"
+                "ledger {}: it lies on a network file system ({}), whose locks do not keep two machines from "
+                "spending one budget twice; put it on a local disk, or set {}=allow where one machine alone uses it",
+                path,
+                kind,
+                SWITCH,
             )
         check_links(path)
         try:
@@ -96,7 +101,7 @@ class File(Store):
         except OSError as error:
             reason = error.strerror or "refused"
             way = "name a writable place, for instance in SYNTH_LEDGER"
-            raise InputError(f"ledger {path}: its folder cannot be made ({reason}); {way}") from None
+            raise InputError("ledger {}: its folder cannot be made ({}); {}", path, reason, way) from None
         with connection(path, mode="rwc") as db:
             if not is_ledger(db, path):
                 with db.locked():
@@ -115,7 +120,7 @@ class File(Store):
         """Refuses a file with several names, and one that a server has taken over. Errors: LedgerLostError."""
         check_links(self.path)
         if db.execute("PRAGMA application_id").fetchone()[0] == MOVED:
-            raise LedgerLostError(TAKEN.format(self.path))
+            raise LedgerLostError(TAKEN, self.path)
 
     def changed(self) -> float:
         """When the file was changed."""
@@ -192,11 +197,11 @@ def is_ledger(db: FileConnection, path: Path) -> bool:
     """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer or a moved one."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
     if kind == MOVED:
-        raise InputError(TAKEN.format(path))
+        raise InputError(TAKEN, path)
     if kind != APPLICATION:
         return False
     if db.execute("PRAGMA user_version").fetchone()[0] > VERSION:
-        raise InputError(f"ledger {path}: written by a newer version of this library; update the library")
+        raise InputError("ledger {}: written by a newer version of this library; update the library", path)
     return True
 
 
@@ -212,7 +217,7 @@ def moved(path: Path) -> bool:
 def build(db: FileConnection, path: Path) -> None:
     """Makes the table in an empty file. Errors: InputError for one that holds something else."""
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError(f"ledger {path}: a database of another program; name another file")
+        raise InputError("ledger {}: a database of another program; name another file", path)
     for statement in (TABLE, *GUARDS.values()):
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -231,7 +236,7 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[FileConnection]:
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
         pass  # SQLite names these
     except OSError as error:
-        lost = LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file")
+        lost = LedgerLostError("ledger {}: {}; name another file", path, error.strerror)
         lost.exit_code = InputError.exit_code  # a pipe or a folder was named: the request is at fault
         raise lost from None
     try:
@@ -249,7 +254,7 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[FileConnection]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         gone = code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or not path.exists()
-        fault = FAULTS.get(code, f"{error}; check it with `synth.Ledger.verify`, restore it from a backup")
-        raise (LedgerLostError if gone else InputError)(f"ledger {path}: {fault}") from None
+        fault = FAULTS.get(code, Said("{}; check it with `synth.Ledger.verify`, restore it from a backup", error))
+        raise (LedgerLostError if gone else InputError)("ledger {}: {}", path, fault) from None
     except (UnicodeDecodeError, IndexError):  # of a message of SQLite's that quotes the file; a column that is gone
-        raise LedgerLostError(f"ledger {path}: damaged; restore it from a backup") from None
+        raise LedgerLostError("ledger {}: damaged; restore it from a backup", path) from None

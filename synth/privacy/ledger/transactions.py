@@ -47,11 +47,11 @@ def told_key(db: Connection, store: Store) -> bytes | None:
     known = None if row is None else str(row[0])
     if not key_place(store).exists():
         if known:
-            raise InputError(OTHER_KEY.format(key_place(store)))
+            raise InputError(OTHER_KEY, key_place(store))
         return None
     secret = _read_key(key_place(store))
     if known and not hmac.compare_digest(known, hmac.new(secret, WHICH, "sha256").hexdigest()):
-        raise InputError(OTHER_KEY.format(key_place(store)))
+        raise InputError(OTHER_KEY, key_place(store))
     return secret if known or not store.shares else None
 
 
@@ -79,7 +79,7 @@ def _read_key(file: Path) -> bytes:
     with _named(file), regular_files.opened(file) as opened:
         secret = opened.read(KEY_BYTES + 1)
     if len(secret) != KEY_BYTES:
-        raise InputError(f"ledger key {file}: not {KEY_BYTES} bytes; restore it from a backup or remove it")
+        raise InputError("ledger key {}: not {} bytes; restore it from a backup or remove it", file, KEY_BYTES)
     return secret
 
 
@@ -89,7 +89,7 @@ def _named(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or "refused"
-        raise InputError(f"ledger key {file}: {reason}; make it readable for you alone") from None
+        raise InputError("ledger key {}: {}; make it readable for you alone", file, reason) from None
 
 
 PATIENCE = (0.2, 1.0, 3.0)  # seconds before each look at whether a line whose connection was lost is there
@@ -160,12 +160,12 @@ def _seal(store: Store, added: tuple[int, str], mark: Follower, answered: bool) 
         if (arrived := _seen(store, added, mark)) is not None:
             break
     if arrived is None:
-        raise UnsettledError((UNSETTLED if store.shares else HELD).format(store.shown))
+        raise UnsettledError(UNSETTLED if store.shares else HELD, store.shown)
     if arrived is False and not answered:
-        raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
+        raise InputError("ledger {}: the connection was lost before the line was written; run again", store.shown)
     if arrived is False:
         raise LedgerLostError(
-            f"ledger {store.shown}: it was replaced while a line was added, and the line is lost; run again"
+            "ledger {}: it was replaced while a line was added, and the line is lost; run again", store.shown
         )
 
 

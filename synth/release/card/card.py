@@ -16,6 +16,7 @@ from math import exp
 from typing import Any
 
 from synth.errors import InputError, UsageError
+from synth.languages import Said, as_said
 from synth.privacy.accounting.composition import accountant, epsilon_of
 from synth.privacy.accounting.events import Event, division, event
 from synth.privacy.accounting.float_slack import DELTA_SLACK
@@ -79,6 +80,12 @@ HAZARDS = (
 )
 
 
+def one(about: str) -> str:
+    """A unit in words: of a row, a person, or what ``unit_in_words`` says."""
+    named = {"row": Said("one row"), "person": Said("one person")}
+    return named.get(about) or (about if about.startswith("one ") else Said("one {}", about))
+
+
 def odds(epsilon: float) -> float:
     """The most that a 50:50 guess about one unit can rise to, as a probability: 0.5 to 1. ``epsilon``: at least 0.
 
@@ -105,21 +112,23 @@ def meaning(epsilon: float, *, about: str = "row", relation: str = "add_remove")
     >>> meaning(1.0, about="person", relation="replace_one")
     'a guess of 50:50 which of two contents one person has can rise to at most 73:27'
     """
-    whose = "one " + about.removeprefix("one ")
-    what = f"which of two contents {whose} has" if relation == "replace_one" else f"whether {whose} was used"
+    whose = one(about)
+    what = (
+        Said("which of two contents {} has", whose) if relation == "replace_one" else Said("whether {} was used", whose)
+    )
     return _guess(what, odds(epsilon))
 
 
 def _guess(what: str, best: float) -> str:
     if best > 0.9949:
-        return f"a guess of 50:50 {what} can rise to at most {100 * best:.6g} in 100"
-    return f"a guess of 50:50 {what} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+        return Said("a guess of 50:50 {} can rise to at most {:.6g} in 100", what, 100 * best)
+    return Said("a guess of 50:50 {} can rise to at most {:.0f}:{:.0f}", what, 100 * best, 100 * (1 - best))
 
 
 def selection(how: str) -> dict[str, Any]:
     """How a release was chosen among candidates. Errors: UsageError for an unknown way."""
     if how not in CHOICES:
-        raise UsageError(f"selection {how!r}: say one of {', '.join(CHOICES)}")
+        raise UsageError("selection {!r}: say one of {}", how, ", ".join(CHOICES))
     reported = {"how": how, "in_words": CHOICES[how], "covered": None if how == "unstated" else how != "scores"}
     return reported if how != "scores" else {**reported, "mark": UNCOVERED}
 
@@ -138,7 +147,7 @@ class Card(dict[str, Any]):
     """
 
     def __init__(self, plain: Mapping[str, Any]) -> None:
-        super().__init__(plain)
+        super().__init__(as_said(plain))
         for name, statement in _statements(self).items():
             self.setdefault(name, statement)
         if not isinstance(self["selection"], Mapping) or "how" not in self["selection"]:
@@ -153,7 +162,8 @@ class Card(dict[str, Any]):
     @property
     def whose(self) -> str:
         """What ``meaning`` is about: a row, a person, or a root with everything below it."""
-        return str(self.get("unit_in_words") or ("row" if self["unit"] == "row" else "person"))
+        whose: str = self.get("unit_in_words") or ("row" if self["unit"] == "row" else "person")
+        return whose
 
     @property
     def of_persons(self) -> bool:
@@ -259,7 +269,7 @@ def _statements(card: Mapping[str, Any]) -> dict[str, Any]:
         "composition": "All mechanisms read the same rows and are composed together (sequential composition) by the "
         "accountant; the whole was charged to the ledger before the first row was read.",
         "randomness": {
-            "privacy": f"{card.get('noise_source')}; never seeded by a user, never stored",
+            "privacy": Said("{}; never seeded by a user, never stored", Said(str(card.get("noise_source")))),
             "after_release": "initialisation and sampling use a seeded generator; they touch released values only",
         },
         "trust": "Central: one curator holds the rows and runs the mechanisms; readers of the release need no trust.",
@@ -283,9 +293,9 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, reported in card.get("vouched_alone", {}).items():
         bounds = reported.get("bounds")
         what = (
-            f"a list of {reported['values']} values, published word for word"
+            Said("a list of {} values, published word for word", reported["values"])
             if bounds is None
-            else "bounds {} to {}".format(*bounds)
+            else Said("bounds {} to {}", *bounds)
         )
         out.append({"what": what, "of": [name], "vouched": reported["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
@@ -294,7 +304,7 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         out.append({"what": "the values of every row, in the order of the rows", "of": [name], "vouched": why})
     if card.get("constraints"):
         rules = len(card["constraints"])
-        out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
+        out.append({"what": Said("{} rules across columns", rules), "vouched": "declared in the schema"})
     return [*out, *given.invariants(card)]
 
 
@@ -401,11 +411,11 @@ def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str,
     unit = schema.unit_in_words
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
     return {
-        **({"relation_in_words": adjacency.words(unit, f"keys of {schema.root}")} if schema.several else {}),
+        **({"relation_in_words": adjacency.words(unit, Said("keys of {}", schema.root))} if schema.several else {}),
         "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
         "unit_in_words": unit,
         "keys": schema.keys_on_card,
-        "linkage": LINKAGE if schema.several else PERSONS_LINKAGE.format(schema.privacy_unit[0]),
+        "linkage": LINKAGE if schema.several else Said(PERSONS_LINKAGE, schema.privacy_unit[0]),
         **({"public_tables": public} if public else {}),
     }
 

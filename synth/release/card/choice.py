@@ -10,6 +10,7 @@ from operator import add
 from typing import Any
 
 from synth.errors import UsageError
+from synth.languages import Said
 from synth.privacy.accounting.guarantee import Guarantee, exact
 from synth.release.card.card import TOTALS, Card, selection
 
@@ -110,8 +111,10 @@ def problems(about: Card) -> Iterator[str]:
     how, retained = reported["how"], reported.get("charges")
     if how in MUST and retained is None:
         yield (
-            f"it was {reported['in_words']}, but it counts its own run alone; "
-            "state the choice again with `synth.bundle`"
+            Said(
+                "it was {}, but it counts its own run alone; state the choice again with `synth.bundle`",
+                reported["in_words"],
+            )
         )
     if retained is None:
         return
@@ -121,12 +124,14 @@ def problems(about: Card) -> Iterator[str]:
     if how == "private" and not any(c["what"] == CHOICE for c in retained):
         yield "it says that a paid selection chose it, but does not count what that cost"
     if how not in COUNTED and retained:
-        yield f"it counts other candidates, yet says: {reported['in_words']}"
+        yield Said("it counts other candidates, yet says: {}", reported["in_words"])
     before = reported.get("of_which_this_run") or {}
     for name, more in zip(("epsilon", "delta"), counted_elsewhere(about), strict=True):
         whole = exact([before.get(name, 0.0), more])
         if abs(whole - about[name]) > TOLERANCE * whole:
-            yield f"its {name} is {about[name]:g}, but its own run and what the choice rests on add up to {whole:g}"
+            yield Said(
+                "its {} is {:g}, but its own run and what the choice rests on add up to {:g}", name, about[name], whole
+            )
 
 
 def in_words(about: Card) -> list[tuple[str, str]]:
@@ -134,7 +139,9 @@ def in_words(about: Card) -> list[tuple[str, str]]:
     if not about.charges:
         return []
     before = about["selection"]["of_which_this_run"]
-    rows = [("of which this run", f"epsilon {before['epsilon']:g}, delta {before['delta']:g}")]
+    rows: list[tuple[str, str]] = [
+        ("of which this run", Said("epsilon {:g}, delta {:g}", before["epsilon"], before["delta"]))
+    ]
     for what, words in ((RUN, "of which other candidates"), (CHOICE, "of which the choice")):
         part = [c for c in about.charges if c["what"] == what]
         if part:
@@ -142,9 +149,13 @@ def in_words(about: Card) -> list[tuple[str, str]]:
             rows.append(
                 (
                     words,
-                    f"epsilon {exact([c['epsilon'] for c in part]):g}, delta "
-                    f"{exact([c['delta'] for c in part]):g} (ledger {'lines' if len(part) > 1 else 'line'} "
-                    f"{lines})",
+                    Said(
+                        "epsilon {:g}, delta {:g} (ledger {} {})",
+                        exact([c["epsilon"] for c in part]),
+                        exact([c["delta"] for c in part]),
+                        Said("lines" if len(part) > 1 else "line"),
+                        lines,
+                    ),
                 )
             )
     return rows

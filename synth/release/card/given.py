@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from synth.languages import Said, joined
 from synth.privacy.accounting.guarantee import Guarantee, sums
 from synth.schema import areas
 from synth.schema.dataset import ONE, Dataset
@@ -80,18 +81,28 @@ def invariants(card: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A line for each level of a tree, each table of totals, and each public table or earlier release that the model
     was drawn to."""
     for one in card.get("areas") or ():
-        what = (
-            f"each of {one['areas']:,} areas of {one['column']} lies within one of {one['areas_above']:,} of "
-            f"{one['within']} (SHA-256 {one['sha256']})"
+        what = Said(
+            "each of {:,} areas of {} lies within one of {:,} of {} (SHA-256 {})",
+            one["areas"],
+            one["column"],
+            one["areas_above"],
+            one["within"],
+            one["sha256"],
         )
         yield {"what": what, "of": [one["column"], one["within"]], "vouched": TREE}
     for one in card.get("totals") or ():
-        rounded = f", rounded to {one['rounded']}" if one["rounded"] > 1 else ""
-        what = f"published totals: {one['cells']:,} counts of {one['rows']:,} rows{rounded} (SHA-256 {one['sha256']})"
-        yield {"what": what, "of": list(one["columns"]), "vouched": f"{one['published']}; {TOTALS}"}
+        rounded = Said(", rounded to {}", one["rounded"]) if one["rounded"] > 1 else ""
+        what = Said(
+            "published totals: {:,} counts of {:,} rows{} (SHA-256 {})",
+            one["cells"],
+            one["rows"],
+            rounded,
+            one["sha256"],
+        )
+        yield {"what": what, "of": list(one["columns"]), "vouched": Said("{}; {}", one["published"], TOTALS)}
     for one in card.get("priors") or ():
-        what = f"prior {one['name']} (SHA-256 {one['sha256']}), {one['rows']:,} rows"
-        vouched = f"{one['reason']}; {ADDED if 'epsilon' in one else PRIOR}"
+        what = Said("prior {} (SHA-256 {}), {:,} rows", one["name"], one["sha256"], one["rows"])
+        vouched = Said("{}; {}", one["reason"], ADDED if "epsilon" in one else PRIOR)
         yield {"what": what, "of": list(one["columns"]), "vouched": vouched}
 
 
@@ -102,10 +113,10 @@ def problems(card: Mapping[str, Any]) -> Iterator[str]:
     """
     off = max((int(one["cells_off"]) for one in card.get("totals") or ()), default=0)
     if off:
-        yield f"its table disagrees with {off:,} cells of the published totals that it names"
+        yield Said("its table disagrees with {:,} cells of the published totals that it names", off)
     for site in card.get("sites") or ():
         if site["epsilon_derived"] > card["epsilon_derived"] * (1 + TOLERANCE):
-            yield f"site {site['site']!r} spent more than the mechanisms listed"
+            yield Said("site {!r} spent more than the mechanisms listed", site["site"])
 
 
 def earlier(cards: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -142,10 +153,10 @@ def in_all(card: Mapping[str, Any]) -> dict[str, Any]:
     kinds = sums(lines.values())
     if len(kinds) == 1:
         (one,) = kinds
-        statement = SUM.format(len(before), one.epsilon, one.delta)
+        statement = Said(SUM, len(before), one.epsilon, one.delta)
         return {"in_all_releases": {"epsilon": one.epsilon, "delta": one.delta, "statement": statement}}
-    listed = "; ".join(APART.format(*one.kind, one.epsilon, one.delta) for one in kinds)
-    statement = SIDE_BY_SIDE.format(len(before), listed)
+    listed = joined("; ", (Said(APART, *one.kind, one.epsilon, one.delta) for one in kinds))
+    statement = Said(SIDE_BY_SIDE, len(before), listed)
     return {"in_all_releases": {"apart": [one.plain() for one in kinds], "statement": statement}}
 
 

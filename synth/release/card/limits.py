@@ -6,7 +6,7 @@ from math import exp
 from typing import NamedTuple
 
 from synth.languages import Texts, _, numerals, prose
-from synth.release.card.card import Card, odds
+from synth.release.card.card import Card, odds, one
 
 MADE_UP = (
     "no row was copied from the private table: each was drawn from a model of noisy answers, and where one "
@@ -92,8 +92,7 @@ def guesses(card: Card) -> list[Guess]:
     [('whether', 0.73, 1e-06), ('which', 0.88, 3.7e-06)]
     """
     epsilon, delta = float(card["epsilon"]), float(card["delta"])
-    named = card.whose
-    unit = {"row": "one row", "person": "one person"}.get(named, f"one {named.removeprefix('one ')}")
+    unit = one(card.whose)
     if card["relation"] == "replace_one":
         return [Guess(unit, False, odds(epsilon), delta)]
     two = min(1.0, (1 + exp(epsilon)) * delta)

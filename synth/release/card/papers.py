@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError, reading
+from synth.languages import Said
 
 MOST_LETTERS = 4_000  # of one answer
 DATES = ("approved", "published")
@@ -68,19 +69,19 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name, value in given.items():
         if name not in FIELDS:
-            raise UsageError(f"{name} is no fact of a deployment; those are {', '.join(FIELDS)}")
+            raise UsageError("{} is no fact of a deployment; those are {}", name, ", ".join(FIELDS))
         texts = [value] if isinstance(value, str | None) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(t, str | None) for t in texts):
-            raise UsageError(f"{name}: an answer is a text, or a list of texts; write one")
+            raise UsageError("{}: an answer is a text, or a list of texts; write one", name)
         if sum(len(t or "") for t in texts) > MOST_LETTERS:
-            raise UsageError(f"{name}: the answer has more than {MOST_LETTERS:,} letters; shorten it")
+            raise UsageError("{}: the answer has more than {:,} letters; shorten it", name, MOST_LETTERS)
         if name in DATES and value:
             try:
                 day = isinstance(value, str) and DAY.fullmatch(value) and date.fromisoformat(value)
             except ValueError:
                 day = None
             if not day:
-                raise UsageError(f"{name}: {value!r} is no day; write YYYY-MM-DD")
+                raise UsageError("{}: {!r} is no day; write YYYY-MM-DD", name, value)
     return {n: v for n, v in given.items() if (v.strip() if isinstance(v, str) else v)}
 
 
@@ -93,12 +94,12 @@ def load(place: str | Path) -> dict[str, Any]:
         try:
             answers = json.loads(Path(place).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise InputError(f"{place}: no such file; write a JSON object of answers by name") from None
+            raise InputError("{}: no such file; write a JSON object of answers by name", place) from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "no JSON"
-            raise InputError(f"{place}: {reason}; write a JSON object of answers by name") from None
+            reason = getattr(error, "strerror", None) or Said("no JSON")
+            raise InputError("{}: {}; write a JSON object of answers by name", place, reason) from None
         if not isinstance(answers, dict):
-            raise InputError(f"{place}: no JSON object; write a JSON object of answers by name")
+            raise InputError("{}: no JSON object; write a JSON object of answers by name", place)
         return checked(answers)
 
 

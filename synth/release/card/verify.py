@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from synth.errors import InputError, SynthError, reading
 from synth.files import regular_files
 from synth.files.regular_files import is_file
+from synth.languages import Said
 from synth.lazy import Lazy
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import event
@@ -66,11 +67,13 @@ def load(path: str | Path) -> Card:
     try:
         plain = json.loads(regular_files.text(place))
     except OSError as error:
-        raise InputError(f"{place}: {error.strerror or 'cannot be read'}; name a card.json or its folder") from None
+        raise InputError(
+            "{}: {}; name a card.json or its folder", place, error.strerror or Said("cannot be read")
+        ) from None
     except (ValueError, RecursionError):
-        raise InputError(f"{place}: not a card (not JSON); use another copy") from None
+        raise InputError("{}: not a card (not JSON); use another copy", place) from None
     if not isinstance(plain, dict):
-        raise InputError(f"{place}: not a card (no JSON object); use another copy")
+        raise InputError("{}: not a card (no JSON object); use another copy", place)
     with reading(place, "card"):
         return Card(plain)
 
@@ -89,13 +92,13 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(str(p) for p in fault["loc"])
-        raise InputError(f"the card does not hold: {where}: {fault['msg']}") from None
+        raise InputError("the card does not hold: {}: {}", where, fault["msg"]) from None
     for problem in problems(about):
-        raise InputError(f"the card does not hold: {problem}")
+        raise InputError("the card does not hold: {}", problem)
     if not isinstance(card, Mapping):
         place = Path(card) if Path(card).is_dir() else Path(card).parent
         for problem in problems_beside(about, place):
-            raise InputError(f"the card does not hold: {problem}")
+            raise InputError("the card does not hold: {}", problem)
     return Checked(
         epsilon=about["epsilon"],
         delta=about["delta"],
@@ -113,12 +116,17 @@ def problems(about: Card) -> Iterator[str]:
     yield from _mechanism_problems(about)
     epsilon, derived = about["epsilon"], _whole(about)
     if derived > epsilon * (1 + TOLERANCE):
-        yield f"its mechanisms give epsilon {derived:.6g} at delta {about['delta']:g}, above the {epsilon:g} it claims"
+        yield Said(
+            "its mechanisms give epsilon {:.6g} at delta {:g}, above the {:g} it claims",
+            derived,
+            about["delta"],
+            epsilon,
+        )
     stated = about["epsilon_derived"]
     if abs(stated - derived) > max(TOLERANCE * derived, 1e-9):
-        yield f"it states a derived epsilon of {stated:.9g}, but its mechanisms give {derived:.9g}"
+        yield Said("it states a derived epsilon of {:.9g}, but its mechanisms give {:.9g}", stated, derived)
     if about["meaning"] not in about.meanings:
-        yield f"its plain-language meaning is not that of epsilon {epsilon:g}"
+        yield Said("its plain-language meaning is not that of epsilon {:g}", epsilon)
     if about["exportable"] and "SEEDED" in about["noise_source"].upper():
         yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
     yield from _reserve_problems(about)
@@ -148,7 +156,12 @@ def _areas_broken(card: Card, facts: Schema, table: Path) -> Iterator[str]:
         known = rows[rule.child] >= 0
         own = {n: p[known] for n, p in rows.items()}
         if off := int((~known).sum() + compiled(rule, facts.columns).broken(own).sum()):
-            yield f"{off:,} rows of the table beside it have an area of {rule.child} outside its own of {rule.parent}"
+            yield Said(
+                "{:,} rows of the table beside it have an area of {} outside its own of {}",
+                off,
+                rule.child,
+                rule.parent,
+            )
 
 
 def _totals_broken(facts: Schema, table: Path) -> Iterator[str]:
@@ -158,9 +171,9 @@ def _totals_broken(facts: Schema, table: Path) -> Iterator[str]:
     rows = folder.read_positions(table, facts, totals.columns)
     count = len(rows[totals.columns[0]])
     if name := next((n for n, places in rows.items() if (places < 0).any()), None):
-        yield f"the table beside it has values of {name} that the schema does not know"
+        yield Said("the table beside it has values of {} that the schema does not know", name)
     elif count != totals.num_rows:
-        yield f"its totals count {totals.num_rows:,} rows, the table beside it has {count:,}"
+        yield Said("its totals count {:,} rows, the table beside it has {:,}", totals.num_rows, count)
     else:
         yield from disagreements(totals, rows)
 
@@ -174,7 +187,7 @@ def _tables_problems(about: Card) -> Iterator[str]:
     if not isinstance(keys, list) or not keys or not all(_bounded(k) for k in keys):
         yield "a key of its tables has no bound on the children of one parent"
     elif about["unit"] in {k["child"] for k in keys} or about["unit"] not in {k["parent"] for k in keys}:
-        yield f"its unit {about['unit']} is not the root of its tables"
+        yield Said("its unit {} is not the root of its tables", about["unit"])
     else:
         tables = below(about["unit"], [(k["parent"], k["child"]) for k in keys])
         known = (unit_in_words(tables), unit_as_it_was(tables), persons_in_words(about["unit"]))
@@ -183,8 +196,13 @@ def _tables_problems(about: Card) -> Iterator[str]:
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):
             yield (
-                f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but one root under "
-                f"{about['relation']} moves weighted tables by {least:.4g}"
+                Said(
+                    "mechanism {!r} has sensitivity {:g}, but one root under {} moves weighted tables by {:.4g}",
+                    m["name"],
+                    m["sensitivity"],
+                    about["relation"],
+                    least,
+                )
             )
 
 
@@ -206,11 +224,17 @@ def _mechanism_problems(about: Card) -> Iterator[str]:
     least = float(adjacency.max_rows)
     for m in about["mechanisms"]:
         if (m.get("sigma") is None) == (m.get("scale") is None):
-            yield f"mechanism {m['name']!r} needs either sigma (Gaussian) or scale (Laplace)"
+            yield Said("mechanism {!r} needs either sigma (Gaussian) or scale (Laplace)", m["name"])
         elif "counts" in m["mechanism"] and m["sensitivity"] < least * _factor(adjacency) * (1 - TOLERANCE):
             yield (
-                f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but {least:g} rows of a unit under "
-                f"{adjacency.relation} move counts by {least * _factor(adjacency):.4g}"
+                Said(
+                    "mechanism {!r} has sensitivity {:g}, but {:g} rows of a unit under {} move counts by {:.4g}",
+                    m["name"],
+                    m["sensitivity"],
+                    least,
+                    adjacency.relation,
+                    least * _factor(adjacency),
+                )
             )
 
 
@@ -224,7 +248,9 @@ def _reserve_problems(about: Card) -> Iterator[str]:
     failing = sum(m.get("failure_delta", 0.0) * m["count"] for m in about["mechanisms"] if m["mechanism"] != LEARNING)
     set_aside = about["accountant"]["delta_reserved_for_thresholds"]
     if failing > set_aside * (1 + TOLERANCE):
-        yield f"thresholds may fail with probability {failing:.3g}, but only {set_aside:.3g} of delta is set aside"
+        yield Said(
+            "thresholds may fail with probability {:.3g}, but only {:.3g} of delta is set aside", failing, set_aside
+        )
     retained = about["accountant"]["delta_reserved_for_sampler"]
     if abs(retained - (own - set_aside) * DELTA_SLACK) > TOLERANCE * own:
         yield "the part of delta kept for the noise generator is not that of its accountant"

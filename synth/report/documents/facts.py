@@ -56,7 +56,7 @@ def facts(stored: StoredRelease, card: Card) -> dict[str, str]:
     most = max((len(m.bins) for r in counted for m in r.question.marginals), default=0)
     in_all = card.get("in_all_releases")
     return {
-        **{n: prose(str(card[n])) for n in PROSE},
+        **{n: prose(card[n]) for n in PROSE},
         **{n: str(card[n]) for n in PLAIN},
         "epsilon": number(card["epsilon"]),
         "delta": number(card["delta"]),
@@ -80,7 +80,7 @@ def facts(stored: StoredRelease, card: Card) -> dict[str, str]:
         "tuning": prose(card["tuning"]["statement"]),
         "randomness": prose(card["randomness"]["privacy"]),
         "after_release": prose(card["randomness"]["after_release"]),
-        "linkage": prose(str(card.get("linkage", "-"))),
+        "linkage": prose(card.get("linkage", "-")),
         "versions": ", ".join(f"{n} {v}" for n, v in card["versions"].items()),
         "hazards": " ".join(map(prose, card["hazards"])),
         "made_up": prose(limits.MADE_UP),

@@ -194,7 +194,7 @@ def export(release: str | Path, kind: str, *, language: str | None = None) -> st
     **Guarantee**: that of the release (post-processing). Privacy: released answers only.
     """
     if kind not in FORMATS:
-        raise UsageError(f"`kind={kind}` is unknown; {meant(kind, FORMATS)}")
+        raise UsageError("`kind={}` is unknown; {}", kind, meant(kind, FORMATS))
     place = Path(release)
     with words.written("en" if kind in RECORDS else language), reading(release, "release"):
         stored, card = folders.load_release(place, tree=None), verify.load(place)
@@ -204,7 +204,7 @@ def export(release: str | Path, kind: str, *, language: str | None = None) -> st
         try:
             files = {n: (place / n).read_bytes() for n in (*named, "schema.json", "card.json")}
         except OSError as error:
-            raise UsageError(f"{release}: {error.strerror}; name the folder that a run wrote") from None
+            raise UsageError("{}: {}; name the folder that a run wrote", release, error.strerror) from None
         return record(kind, stored, card, files)
 
 

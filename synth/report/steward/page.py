@@ -60,7 +60,7 @@ def marked(path: Path) -> Path:
     ('report.steward-only.html', 'my.steward-only.html')
     """
     if path.suffix != ".html":
-        raise UsageError(f"`out={path}`: name a .html file")
+        raise UsageError("`out={}`: name a .html file", path)
     return path if IN_NAME in path.stem else path.with_name(f"{path.stem}.{IN_NAME}.html")
 
 
@@ -91,7 +91,7 @@ def render(examination: Examination, *, about: Card) -> str:
         ),
         verdict=_verdict(examination, anchors=anchors),
         more_columns=[
-            [one.column, percent(one.distance), words.advice(of_column(c, one.column, fitted=fitted))]
+            [one.column, percent(one.distance), prose(of_column(c, one.column, fitted=fitted))]
             for one in ordered[COLUMNS:]
         ],
         pairs=together,
@@ -145,7 +145,7 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
         "name": one.column,
         "anchor": column_anchor(place),
         "distance": one.distance,
-        "advice": words.advice(use),
+        "advice": prose(use),
         "chart": chart,
         "rows": rows,
         "rest": rows[len(shown.labels) :],
@@ -295,7 +295,7 @@ def _pairs(c: Comparison) -> dict[str, Any] | None:
 
 def for_use(kind: str, distance: float, second: float) -> str:
     """What a distance means for use, beside what a second real sample would show. ``kind``: a key of ``DISTANCES``."""
-    return words.advice(advice(rate(DISTANCES[kind], distance, second=second)))
+    return prose(advice(rate(DISTANCES[kind], distance, second=second)))
 
 
 def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:

@@ -19,7 +19,6 @@ from synth.evaluate.quality import ROWS, Quality
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, attacked, compare_related, plain
 from synth.evaluate.risks import Risks
-from synth.evaluate.verdict import names
 from synth.files import whole_files
 from synth.languages import Texts, _, prose
 from synth.pipeline import plan
@@ -75,7 +74,7 @@ def _place(release: str | Path, out: str | Path) -> Path:
     """The marked page that is to be written."""
     page = steward.marked(Path(out))
     if folder_of(release).resolve() in page.resolve().parents:
-        raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
+        raise UsageError("`out={}`: lies in the release's folder, which is for others; choose another place", out)
     return page
 
 
@@ -175,7 +174,7 @@ def _related(
     if not schema.several:
         with_target(schema.stated, target)
     elif target is not None and (owner not in schema.tables or column not in schema.tables[owner].measured()):
-        raise UsageError(f"`target={target}`: write TABLE.COLUMN, a measured column")
+        raise UsageError("`target={}`: write TABLE.COLUMN, a measured column", target)
     both = forest(real, schema), forest(folder, schema, synthetic=True)
     comparison = compare_related(*both, schema, scored=True)
     risks = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
@@ -254,7 +253,7 @@ def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]
 def _lines(pairs: Sequence[Any]) -> list[list[str]]:
     """A line for each pair, the farthest first."""
     return [
-        [names(p.first), names(p.second), percent(p.distance), percent(p.by_chance), percent(p.independent)]
+        [prose(p.first), prose(p.second), percent(p.distance), percent(p.by_chance), percent(p.independent)]
         for p in sorted(pairs, key=lambda p: -p.distance)
     ]
 
@@ -268,5 +267,5 @@ def put(pages: Mapping[str, tuple[Path, str]]) -> dict[str, str]:
         try:
             whole_files.write(path, words, private=True)
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None
+            raise UsageError("{}: {}; choose another `out=`", path, error.strerror) from None
     return {name: str(path) for name, (path, _words) in pages.items()}

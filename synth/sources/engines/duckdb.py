@@ -263,7 +263,7 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
                         codes[name] = _listed(schema.columns[name], codes[name], texts, part.column(f"o{i}"), name)
                 yield Batch(table=Table(table, num_rows=part.num_rows), codes=codes)
     except (duckdb.Error, pa.ArrowException, OSError):
-        raise InputError(f"{where}: {files.DAMAGED}") from None
+        raise InputError("{}: {}", where, files.DAMAGED) from None
     finally:
         con.close()
 

@@ -65,7 +65,7 @@ def _parts(address: str) -> SplitResult:
         result = urlsplit(text if ":" in text else f"{text}:")
         _ = result.port  # it is only looked at now
     except ValueError:
-        raise UsageError(f"`source=`: the address cannot be read; write {KNOWN}") from None
+        raise UsageError("`source=`: the address cannot be read; write {}", KNOWN) from None
     return result
 
 
@@ -107,7 +107,7 @@ class Engine:
         known = {"postgres": Postgres, "postgresql": Postgres, "duckdb": DuckDb, "spark": Spark}
         kind = known.get((parts := _parts(address)).scheme) if cls is Engine else cls
         if kind is None:
-            raise UsageError(f"`source=`: no engine of this kind is known; write {KNOWN}")
+            raise UsageError("`source=`: no engine of this kind is known; write {}", KNOWN)
         if kind is Spark and parts.path.strip("/"):
             raise UsageError("`source=`: a cluster's address has no path; write spark://host:7077, or spark alone")
         return object.__new__(kind)  # type: ignore[return-value]
@@ -137,7 +137,7 @@ class Engine:
             raise
         except Exception:  # drivers raise many kinds, and their texts may repeat the address
             remedy = self.remedy
-            raise InputError(f"source {self.shown}: cannot be connected to; {remedy}") from None
+            raise InputError("source {}: cannot be connected to; {}", self.shown, remedy) from None
 
     def parquet(self, path: Path, *, view: str) -> Any:
         """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves.
@@ -187,7 +187,7 @@ class Engine:
         """
         if not self.keys:
             raise UsageError(
-                f"source {self.shown}: it declares no keys; name a folder of files, or state keys with `keys=`"
+                "source {}: it declares no keys; name a folder of files, or state keys with `keys=`", self.shown
             )
         return grouped(row for part in self.rows(self.keys) for row in part)
 
@@ -208,7 +208,7 @@ class Engine:
                 schema, table = writer.split(name)
                 there = {"database": schema} if schema else {}
                 if table in writer.tables(schema):
-                    raise InputError(f"source {self.shown}: a table {name!r} exists already; choose another name")
+                    raise InputError("source {}: a table {!r} exists already; choose another name", self.shown, name)
                 for number, columns in enumerate(parts):
                     rows = pa.table(dict(columns))
                     if number == 0:
@@ -240,7 +240,7 @@ class Engine:
         except (InputError, UsageError, GeneratorExit):
             raise
         except Exception:
-            raise InputError(f"source {self.shown}: the engine could not answer; look into its own log") from None
+            raise InputError("source {}: the engine could not answer; look into its own log", self.shown) from None
 
     def counted(self, rows: str, plan: CountPlan) -> list[np.ndarray]:
         """The plan's tables, flat, of ``rows``, a relation whose columns p0, p1, ... are positions, or -1.
@@ -372,7 +372,7 @@ class DuckDb(Engine):
 
         path = unquote(self._parts.path)
         if path and not os.path.exists(path):
-            raise InputError(f"source {self.shown}: no such file; check the name")
+            raise InputError("source {}: no such file; check the name", self.shown)
         # what a load holds until it is committed goes to the disk beyond this
         con = duckdb.connected(**({"memory_limit": duckdb.MEMORY} if self.writing else {}))
         if path:

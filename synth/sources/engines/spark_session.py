@@ -50,7 +50,9 @@ def session(master: str | None) -> Any:
             builder = builder.config(name, value)
         made = builder.getOrCreate()
     if master and made.sparkContext.master != master:
-        raise InputError(f"source {master}: this process works on another cluster already; ask in a process of its own")
+        raise InputError(
+            "source {}: this process works on another cluster already; ask in a process of its own", master
+        )
     made.conf.set("spark.sql.session.timeZone", "UTC")
     if has_executors(made):
         with attended(made):  # found now, when nothing is spent yet
@@ -126,8 +128,10 @@ def attended(made: Any) -> Iterator[None]:
     except Exception:
         if alone.is_set():
             raise InputError(
-                f"source spark: no executor was there for {patience} s ({PATIENCE}); look whether the cluster's "
-                "workers run, and have room for an executor"
+                "source spark: no executor was there for {} s ({}); look whether the cluster's workers run, and "
+                "have room for an executor",
+                patience,
+                PATIENCE,
             ) from None
         raise
     finally:

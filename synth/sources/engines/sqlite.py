@@ -74,7 +74,7 @@ class SqliteFile:
     def asked(self) -> Iterator[sqlite3.Connection]:
         """A connection that cannot write. Errors: InputError, never the driver's words."""
         if not is_file(self.path):
-            raise InputError(f"source {self.shown}: no such file; check the name")
+            raise InputError("source {}: no such file; check the name", self.shown)
         try:
             with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as opened:
                 opened.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -83,8 +83,8 @@ class SqliteFile:
                 yield opened
         except sqlite3.Error:
             raise InputError(
-                f"source {self.shown}: it cannot be read as an SQLite database; check the file, and that nobody "
-                "holds it locked"
+                "source {}: it cannot be read as an SQLite database; check the file, and that nobody holds it locked",
+                self.shown,
             ) from None
 
 
@@ -113,7 +113,7 @@ class SqlitePlace(StreamedPlace):
         with self.source.asked() as asked:
             names = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
         if not names:
-            raise InputError(f"source {self.source.shown}: no table {self.table!r} is there; check the name")
+            raise InputError("source {}: no table {!r} is there; check the name", self.source.shown, self.table)
         return names
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -257,8 +257,10 @@ class WarehousePlace(StreamedPlace):
             raise
         except Exception:
             raise InputError(
-                f"source {self.source.shown}: no table {self.table!r} is there; check the name, SCHEMA.TABLE for one "
-                "that is not in the user's own schema, ./NAME for a Parquet file or a folder"
+                "source {}: no table {!r} is there; check the name, SCHEMA.TABLE for one that is not in the user's "
+                "own schema, ./NAME for a Parquet file or a folder",
+                self.source.shown,
+                self.table,
             ) from None
 
     def check_form(self, columns: Sequence[str]) -> None:
@@ -268,15 +270,17 @@ class WarehousePlace(StreamedPlace):
         types = self.expression.schema()
         if self._file is not None and isinstance(self.source, Spark) and overflows(parquet_files(self._file)):
             raise InputError(
-                f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
-                "always read; write them in microseconds, or leave `source=` out"
+                "source {}: {!r} keeps times in milliseconds, which the engine cannot always read; write them in "
+                "microseconds, or leave `source=` out",
+                self.source.shown,
+                self.table,
             )
         thing = f"source {self.source.shown}: table {self.table!r}"
         check_names(types.names, thing=thing)
         for name in known(columns, types.names, thing=thing):
             if types[name].is_nested() or types[name].is_binary() or getattr(types[name], "timezone", None):
                 raise InputError(
-                    f"column {name}: cells of this type are not supported; use numbers, text or plain dates"
+                    "column {}: cells of this type are not supported; use numbers, text or plain dates", name
                 )
 
     def header(self) -> list[str]:

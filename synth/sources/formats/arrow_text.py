@@ -106,9 +106,9 @@ def check_type(kind: pa.DataType, *, name: str) -> None:
     if readable(kind):
         return
     if pt.is_timestamp(kind):
-        raise InputError(f"column {name}: its times carry a time zone; convert them to plain local times first")
+        raise InputError("column {}: its times carry a time zone; convert them to plain local times first", name)
     plain = str(kind).split("<")[0].split("[")[0]  # a struct's type names its fields, which may be private keys
-    raise InputError(f"column {name}: cells of type {plain} are not supported; use numbers, text or dates")
+    raise InputError("column {}: cells of type {} are not supported; use numbers, text or dates", name, plain)
 
 
 def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray, np.ndarray]:

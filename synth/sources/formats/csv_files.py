@@ -25,6 +25,7 @@ import pyarrow.csv as pa_csv
 
 from synth.errors import EmptyTableError, InputError
 from synth.files.regular_files import opened
+from synth.languages import Said
 from synth.schema import csv_injection
 from synth.schema.dialect import DELIMITERS, ENCODINGS, Dialect, Encoding
 from synth.sources.formats import arrow_text
@@ -73,7 +74,7 @@ class Bytes(io.RawIOBase):
                 self._begun = True
         if not self._ready:  # an unfinished unit at the end of the file is no cell's fault
             if self._decoder is not None and self._decoder.getstate()[0]:
-                raise InputError(f"{self._path}: its last character is cut short; copy the file again")
+                raise InputError("{}: its last character is cut short; copy the file again", self._path)
             if not self._begun:
                 self._refuse_empty()
         if size < 0 or len(self._ready) <= size:
@@ -85,12 +86,12 @@ class Bytes(io.RawIOBase):
     def _checked(self, data: bytes) -> bytes:
         for magic, fault in FOREIGN.items() if not self._begun else ():
             if data.startswith(magic) and not (self._wide and len(magic) == 2 and magic != b"\x1f\x8b"):
-                raise InputError(f"{self._path}: {fault}")
+                raise InputError("{}: {}", self._path, fault)
         if self._decoder is not None:
             try:
                 data = self._decoder.decode(data).encode()
             except UnicodeError:  # all else is replaced
-                raise InputError(f"{self._path}: it lacks the mark of UTF-16; say utf-16-le or utf-16-be") from None
+                raise InputError("{}: it lacks the mark of UTF-16; say utf-16-le or utf-16-be", self._path) from None
         return data.replace(b"\0", LOST) if b"\0" in data else data
 
     def readinto(self, buffer: object) -> int:
@@ -106,7 +107,7 @@ class Bytes(io.RawIOBase):
 
     def _refuse_empty(self) -> None:
         if not self._ready.strip(b"\xef\xbb\xbf\r\n \t"):
-            raise InputError(f"{self._path}: the file is empty; it needs a header line and at least one row")
+            raise InputError("{}: the file is empty; it needs a header line and at least one row", self._path)
 
 
 class Unpacked(gzip.GzipFile):
@@ -122,8 +123,10 @@ class Unpacked(gzip.GzipFile):
         self._left -= len(data)
         if self._left < 0:
             raise InputError(
-                f"{self._path}: it unpacks to more than {UNPACKED >> 20} MiB and {MOST_TIMES} times its own size; "
-                "unpack it, and name the .csv file"
+                "{}: it unpacks to more than {} MiB and {} times its own size; unpack it, and name the .csv file",
+                self._path,
+                UNPACKED >> 20,
+                MOST_TIMES,
             )
         return data
 
@@ -143,12 +146,12 @@ def open_bytes(path: Path) -> IO[bytes]:
     try:
         return opened(path)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; check the name and the folder") from None
+        raise InputError("{}: no such file; check the name and the folder", path) from None
     except IsADirectoryError:
-        raise InputError(f"{path}: it is a folder; name a file in it") from None
+        raise InputError("{}: it is a folder; name a file in it", path) from None
     except OSError as error:
         remedy = "save it as a file" if error.errno == errno.EINVAL else "check its permissions"
-        raise InputError(f"{path}: it cannot be opened ({error.strerror}); {remedy}") from None
+        raise InputError("{}: it cannot be opened ({}); {}", path, error.strerror, remedy) from None
 
 
 def blocks(
@@ -170,14 +173,14 @@ def blocks(
             # What is left of before begins a record: how long that one may be must not hang on where others end.
             long = len(data) > longest and not whole_records(data[: longest + 1], dialect)
             if long or len(data) - end > longest:
-                raise InputError(f"{path}: a row is longer than {longest >> 20} MiB; is a closing quote missing?")
+                raise InputError("{}: a row is longer than {} MiB; is a closing quote missing?", path, longest >> 20)
             if end:
                 yield data[:end]
             left = data[end:]
     if left:
         left += b"\n"
         if whole_records(left, dialect) < len(left):
-            raise InputError(f"{path}: its last row opens a quote that is never closed; close it")
+            raise InputError("{}: its last row opens a quote that is never closed; close it", path)
         yield left
 
 
@@ -237,18 +240,21 @@ def header(path: Path, dialect: Dialect | None = None) -> Header:
         try:
             first = _first_record(lines, form)
         except READ_FAULTS:
-            raise InputError(f"{path}: {PACKED}") from None
+            raise InputError("{}: {}", path, Said(PACKED)) from None
         except csv.Error:
-            raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
+            raise InputError("{}: its first line is no header; it needs one line of column names", path) from None
     if any(LOST.decode() in name for name in first.names):
-        raise InputError(f"{path}: its column names are not {ENCODINGS[form.encoding]}; {STATED}")
+        raise InputError("{}: its column names are not {}; {}", path, Said(ENCODINGS[form.encoding]), Said(STATED))
     names = csv_injection.names(first.names)
     check_names(names, thing=str(path))
     for mark, said in DELIMITERS.items():  # one name that holds another separator is no header of one column
         if len(names) == 1 and mark != form.delimiter and mark not in ",|" and mark in names[0]:
             raise InputError(
-                f"{path}: its columns are separated by {said}; state its delimiter in the schema's dialect "
-                f"(`synth.draft` finds it), or save it with {DELIMITERS[form.delimiter]}"
+                "{}: its columns are separated by {}; state its delimiter in the schema's dialect (`synth.draft` "
+                "finds it), or save it with {}",
+                path,
+                said,
+                DELIMITERS[form.delimiter],
             )
     return Header(names, first.blank_lines)
 
@@ -275,7 +281,7 @@ def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
 def check(path: Path, dialect: Dialect | None = None, *, piece: int = PIECE) -> None:
     """One pass over all rows, so many bytes at a time; keeps none. Errors: InputError for every fault of form."""
     if not sum(table.num_rows for table in _tables(path, None, pa.string(), dialect, piece)):
-        raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
+        raise EmptyTableError("{}: it has a header and no rows; at least one row is needed", path)
 
 
 def read(path: Path, wanted: list[str], dialect: Dialect | None = None, *, piece: int = PIECE) -> pa.Table:
@@ -353,7 +359,7 @@ def _tables(
             rows += table.num_rows
             yield table
     except READ_FAULTS:
-        raise InputError(f"{path}: {PACKED}") from None
+        raise InputError("{}: {}", path, Said(PACKED)) from None
     except pa.ArrowException as error:
         above = rows + 1 if rows else -blank  # the parser counts from its block
         found = re.search(r"Row #(\d+):", str(error))
@@ -366,7 +372,7 @@ def _tables(
             )
         elif "straddling" in str(error):
             fault = f"a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?"
-        raise InputError(f"{path}: {fault}") from None
+        raise InputError("{}: {}", path, fault) from None
 
 
 BATCH = 1 << 16  # rows written at a time

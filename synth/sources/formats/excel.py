@@ -55,7 +55,7 @@ def check(path: Path) -> None:
     """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
     with _opened(path) as (_, rows):
         if not sum(1 for _ in rows):
-            raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
+            raise EmptyTableError("{}: it has a header and no rows; at least one row is needed", path)
 
 
 def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:
@@ -96,10 +96,10 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
             with closing(reader.wb) as book:
                 sheets = [s for s in book.worksheets if next(_filled(s, path), None) is not None]  # hidden ones too
                 if not sheets:
-                    raise InputError(f"{path}: the workbook is empty; it needs a header and at least one row")
+                    raise InputError("{}: the workbook is empty; it needs a header and at least one row", path)
                 if len(sheets) > 1:
                     raise InputError(
-                        f"{path}: {len(sheets)} of its sheets hold cells; keep the table's alone, or save it as CSV"
+                        "{}: {} of its sheets hold cells; keep the table's alone, or save it as CSV", path, len(sheets)
                     )
                 filled = _filled(sheets[0], path)
                 head = next(filled)[1]
@@ -109,20 +109,20 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
     except InputError:
         raise
     except Exception:  # it raises many kinds on damaged files, among them KeyError, TypeError and zlib.error
-        raise InputError(f"{path}: {UNREADABLE}") from None
+        raise InputError("{}: {}", path, UNREADABLE) from None
 
 
 def _check_archive(path: Path, raw: IO[bytes]) -> None:
     """Refuses what is no workbook, unpacks to too much, or has merged cells."""
     if raw.read(4) == OLD_FORMAT:
-        raise InputError(f"{path}: it has a password or is an old .xls workbook; save it as .xlsx without a password")
+        raise InputError("{}: it has a password or is an old .xls workbook; save it as .xlsx without a password", path)
     with zipfile.ZipFile(raw) as archive:
         parts = archive.infolist()
         whole = [part for part in parts if not part.filename.startswith(STREAMED + UNREAD)]
         unpacked = sum(part.file_size for part in parts)  # no more than this is ever unpacked of a part
         if unpacked > MAX_UNPACKED or any(part.file_size > MAX_PART for part in whole):
             limit = f"{MAX_UNPACKED >> 20} MiB ({MAX_PART >> 20} MiB of styles)"
-            raise InputError(f"{path}: it unpacks to more than {limit}; save the table as CSV or Parquet")
+            raise InputError("{}: it unpacks to more than {}; save the table as CSV or Parquet", path, limit)
         for part in parts:
             if not (part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml")):
                 continue
@@ -134,14 +134,14 @@ def _check_archive(path: Path, raw: IO[bytes]) -> None:
                 continue
             with archive.open(part) as source:
                 if excel_cells.merges(source):  # only the first has a value: the others would be taken for missing
-                    raise InputError(f"{path}: it has merged cells; unmerge them, so that every row has its own")
+                    raise InputError("{}: it has merged cells; unmerge them, so that every row has its own", path)
 
 
 def _filled(sheet: Any, path: Path) -> Iterator[tuple[int, Row]]:
     """The rows that hold a cell, each with its number on the sheet."""
     for number, row in excel_cells.rows(sheet):
         if number > MAX_ROWS:
-            raise InputError(f"{path}: it has more than {MAX_ROWS} rows; save the table as CSV or Parquet")
+            raise InputError("{}: it has more than {} rows; save the table as CSV or Parquet", path, MAX_ROWS)
         if any(cell is not None for cell in row):
             yield number, row
 
@@ -151,7 +151,7 @@ def _rows(filled: Iterator[tuple[int, Row]], *, width: int, path: Path) -> Itera
     for number, row in filled:
         if any(cell is not None for cell in row[width:]):
             raise InputError(
-                f"{path}: row {number} has a cell beyond the last named column; name the column or clear the cell"
+                "{}: row {} has a cell beyond the last named column; name the column or clear the cell", path, number
             )
         yield row[:width] + (None,) * (width - len(row))
 
@@ -197,9 +197,9 @@ def write(path: Path, table: pa.Table, *, sheet: str = "table") -> None:
     Errors: UsageError for more rows, columns or characters in a cell than Excel has room for.
     """
     if table.num_rows >= MAX_ROWS:
-        raise UsageError(f"an Excel sheet has room for {MAX_ROWS - 1} rows below its header; write .csv or .parquet")
+        raise UsageError("an Excel sheet has room for {} rows below its header; write .csv or .parquet", MAX_ROWS - 1)
     if table.num_columns > MAX_COLUMNS:
-        raise UsageError(f"an Excel sheet has room for {MAX_COLUMNS} columns; write .csv or .parquet")
+        raise UsageError("an Excel sheet has room for {} columns; write .csv or .parquet", MAX_COLUMNS)
     columns = [_cells(table.column(n), name=n) for n in table.column_names]
     size = 0
     for cells, codes in columns:  # our own reader would refuse to unpack more
@@ -247,7 +247,7 @@ def _cells(column: pa.ChunkedArray, *, name: str) -> tuple[list[Cell], np.ndarra
 
 def _text_cell(text: str, *, column: str) -> Cell:
     if len(text) > MAX_TEXT // 2 and len(text.encode("utf-16-le")) > 2 * MAX_TEXT:
-        raise UsageError(f"column {column}: a text exceeds the {MAX_TEXT} characters of an Excel cell; write .csv")
+        raise UsageError("column {}: a text exceeds the {} characters of an Excel cell; write .csv", column, MAX_TEXT)
     return TEXT, text
 
 

@@ -23,6 +23,7 @@ import pyarrow.types as pt
 from synth.errors import EmptyTableError, InputError, need
 from synth.files import whole_files
 from synth.files.regular_files import is_folder
+from synth.languages import Said
 from synth.schema.dialect import Dialect
 from synth.sources.formats import arrow_text, csv_files, excel, labelled
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -49,7 +50,7 @@ def parquet_files(path: Path) -> list[Path]:
     paths = sorted(p for p in path.iterdir() if p.name.lower().endswith(ENDINGS))
     paths = [p for p in paths if not p.name.startswith((".", "_"))]
     if not paths:
-        raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
+        raise InputError("{}: no .parquet file lies in this folder; name the folder that holds them", path)
     return paths
 
 
@@ -60,14 +61,20 @@ def check_whole(path: Path) -> None:
         if _is_iceberg(home) or (home / ".hoodie").exists():
             kind = "Iceberg" if _is_iceberg(home) else "Hudi"
             raise InputError(
-                f"{path}: belongs to the {kind} table {home.name!r}, whose folder also keeps the files of rows that "
-                "were deleted or overwritten; write its current rows to a folder of Parquet files, or name it as a "
-                "table of Spark's catalogue"
+                "{}: belongs to the {} table {!r}, whose folder also keeps the files of rows that were deleted or "
+                "overwritten; write its current rows to a folder of Parquet files, or name it as a table of Spark's "
+                "catalogue",
+                path,
+                kind,
+                home.name,
             )
         if home != whole and is_delta(home):
             raise InputError(
-                f"{path}: belongs to the Delta table {home.name!r}, whose folder also keeps the files of rows that "
-                f"were deleted or overwritten; name the folder {home}"
+                "{}: belongs to the Delta table {!r}, whose folder also keeps the files of rows that were deleted "
+                "or overwritten; name the folder {}",
+                path,
+                home.name,
+                home,
             )
 
 
@@ -89,7 +96,7 @@ def _current(path: Path) -> list[Path]:
     home = path.resolve()
     if re.search("%[0-9A-Fa-f]{2}", str(home)):
         raise InputError(
-            f"{path}: the library of Delta would take a name with a sign like %20 for another; rename the folder"
+            "{}: the library of Delta would take a name with a sign like %20 for another; rename the folder", path
         )
     try:
         table = DeltaTable(home.as_uri())  # of a bare path it would decode the signs
@@ -98,8 +105,9 @@ def _current(path: Path) -> list[Path]:
         paths = sorted(Path(unquote(urlsplit(uri).path)).resolve() for uri in table.file_uris())  # no links, no ..
     except Exception:  # of many kinds, whose texts may quote the log, which holds cells
         raise InputError(
-            f"{path}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
-            "Parquet files"
+            "{}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
+            "Parquet files",
+            path,
         ) from None
     unknown = sorted(features - UNDERSTOOD)
     log = home / "_delta_log"
@@ -117,8 +125,10 @@ def _current(path: Path) -> list[Path]:
     for fault, there in faults.items():
         if there:
             raise InputError(
-                f"{path}: this Delta table has {fault}, which is not read; write its current rows to a folder of "
-                "Parquet files, or name it as a table of Spark's catalogue"
+                "{}: this Delta table has {}, which is not read; write its current rows to a folder of Parquet "
+                "files, or name it as a table of Spark's catalogue",
+                path,
+                fault,
             )
     return paths
 
@@ -127,7 +137,7 @@ SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parq
 SUFFIXES |= dict.fromkeys(labelled.READERS, "labelled")
 MARK = "SYNTHETIC: made-up rows (Facsimile)"  # at most 40 characters, for the label of a .xpt
 
-NO_ROWS = "it has a header and no rows; at least one row is needed"
+NO_ROWS = "{}: it has a header and no rows; at least one row is needed"
 DAMAGED = "its Parquet data are damaged; save it again as Parquet or CSV"
 
 Kind = Literal["csv", "parquet", "xlsx", "labelled"]
@@ -148,7 +158,7 @@ def kind(path: str | Path) -> Kind:
             return item  # type: ignore[return-value]
     *others, last = SUFFIXES
     raise InputError(
-        f"{path}: only {', '.join(others)} and {last} files can be read or written; save as CSV or Parquet"
+        "{}: only {} and {} files can be read or written; save as CSV or Parquet", path, ", ".join(others), last
     )
 
 
@@ -184,7 +194,7 @@ def check_form(path: str | Path, *, columns: Iterable[str] | None = None, dialec
         excel.check(path)
     elif kind(path) == "labelled":
         if not sum(part.num_rows for part in labelled.stream(path, names)):
-            raise EmptyTableError(f"{path}: {NO_ROWS}")
+            raise EmptyTableError(NO_ROWS, path)
     else:
         _check_parquet(path, names)
 
@@ -205,7 +215,7 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     else:
         table = excel.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
-        raise EmptyTableError(f"{path}: {NO_ROWS}")
+        raise EmptyTableError(NO_ROWS, path)
     chosen = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
     return chosen if kind(path) == "xlsx" else chosen.read_by(reading)
 
@@ -259,7 +269,7 @@ def write_parts(
                     for table in chain([head], tables):
                         out.write_table(table)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
+        raise InputError("{}: cannot be written ({})", path, error.strerror or Said("input/output error")) from None
 
 
 def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
@@ -283,15 +293,18 @@ def known(columns: Iterable[str], names: Sequence[str], *, thing: str) -> list[s
     listed = list(columns)
     if len(listed) > 1 and not {*listed} & {*names}:
         raise InputError(
-            f"{thing}: another table: it has no column {listed[0]!r}, nor any other that is described; it has "
-            f"{', '.join(names[:20])}; name the table that the schema describes"
+            "{}: another table: it has no column {!r}, nor any other that is described; it has {}; name the table "
+            "that the schema describes",
+            thing,
+            listed[0],
+            ", ".join(names[:20]),
         )
     for name in listed:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
             near = near or [n for n in names if n.strip().lower() == name.strip().lower()]
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
-            raise InputError(f"{thing}: it has no column {name!r}; {hint}")
+            raise InputError("{}: it has no column {!r}; {}", thing, name, hint)
     return listed
 
 
@@ -300,13 +313,13 @@ def _parquet(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError, ValueError):
-        raise InputError(f"{path}: not a readable Parquet file; save it again as Parquet or CSV") from None
+        raise InputError("{}: not a readable Parquet file; save it again as Parquet or CSV", path) from None
 
 
 def _check_parquet(path: Path, wanted: list[str]) -> None:
     file = _parquet(path)
     if file.metadata.num_rows == 0:
-        raise EmptyTableError(f"{path}: {NO_ROWS}")
+        raise EmptyTableError(NO_ROWS, path)
     types = {name: file.schema_arrow.field(name).type for name in wanted}
     for name, kind in types.items():
         arrow_text.check_type(kind, name=name)
@@ -354,4 +367,4 @@ def _damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError):
-        raise InputError(f"{path}: {DAMAGED}") from None
+        raise InputError("{}: {}", path, DAMAGED) from None

@@ -73,7 +73,7 @@ def header(path: Path) -> Header:
         encoding = about.file_encoding or "UTF-8"
         b"".decode(encoding)
         if path.suffix.lower() == ".xpt" and _members(path) > 1:
-            raise InputError(f"{path}: it holds several tables; write each to a file of its own")
+            raise InputError("{}: it holds several tables; write each to a file of its own", path)
     check_names(about.column_names, thing=str(path))
     return Header(kinds, labels, titles, encoding)
 
@@ -112,7 +112,7 @@ def _named(path: Path) -> Iterator[None]:
     except (InputError, UsageError):
         raise
     except Exception:  # of many kinds, whose texts may quote the file
-        raise InputError(f"{path}: not a readable {path.suffix.lower()} file; save it again, or as CSV") from None
+        raise InputError("{}: not a readable {} file; save it again, or as CSV", path, path.suffix.lower()) from None
 
 
 def _kind(form: str) -> str:
@@ -170,7 +170,7 @@ def write(
             named[name] = {code: text for code, text in coded.items() if text}
         frame[name] = _series(column)
         if pt.is_integer(column.type) and frame[name].abs().max() > 2**53:
-            raise UsageError(f"column {name}: whole numbers beyond 2**53 have no room in {ending}; write .csv")
+            raise UsageError("column {}: whole numbers beyond 2**53 have no room in {}; write .csv", name, ending)
     shown: dict[str, Any] = (
         {} if ending == ".xpt" else {"variable_value_labels": {n: held for n, held in named.items() if held}}
     )
@@ -178,7 +178,7 @@ def write(
     try:
         getattr(pyreadstat, WRITERS[ending])(pd.DataFrame(frame), str(path), file_label=label, **shown)
     except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
-        raise UsageError(f"{ending}: {error}; write .csv, .xlsx or .parquet") from None
+        raise UsageError("{}: {}; write .csv, .xlsx or .parquet", ending, error) from None
 
 
 def _series(column: pa.Array) -> pd.Series:

@@ -96,7 +96,7 @@ def from_frame(frame: pd.DataFrame) -> Table:
     names = list(frame.columns)
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"data frame: column name {name!r} is not text; rename it, df.columns.astype(str)")
+            raise InputError("data frame: column name {!r} is not text; rename it, df.columns.astype(str)", name)
     check_names(names, thing="data frame")
     if len(frame) == 0:
         raise EmptyTableError("data frame: it has no rows; pass at least one")
@@ -110,19 +110,22 @@ def check_names(names: Sequence[str], *, thing: str) -> None:
     Every reader asks this of all columns that are there, also those that the schema does not name.
     """
     if not names:
-        raise InputError(f"{thing}: it has no columns; at least one is needed")
+        raise InputError("{}: it has no columns; at least one is needed", thing)
     if (columns := len(names)) > MOST_COLUMNS:
-        raise InputError(f"{thing}: it has {columns:,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
+        raise InputError("{}: it has {:,} columns, at most {:,} are read; leave some out", thing, columns, MOST_COLUMNS)
     for i, name in enumerate(names, start=1):
         if not name.strip():
-            raise InputError(f"{thing}: column {i} has no name; name it, or leave it out (a saved row index?)")
+            raise InputError("{}: column {} has no name; name it, or leave it out (a saved row index?)", thing, i)
     if pair := twins(names):
         one, name = pair
         if one == name:
-            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one{_first_line(name)}")
+            raise InputError("{}: two columns are named {!r}; rename or drop one{}", thing, name, _first_line(name))
         raise InputError(
-            f"{thing}: columns {one!r} and {name!r} differ only in capitals or in how a character is written, which an "
-            "engine may take for one name; rename or drop one"
+            "{}: columns {!r} and {!r} differ only in capitals or in how a character is written, which an engine "
+            "may take for one name; rename or drop one",
+            thing,
+            one,
+            name,
         )
 
 
