@@ -56,9 +56,9 @@ class Bytes(io.RawIOBase):
     """
 
     def __init__(self, path: Path, dialect: Dialect = PLAIN) -> None:
-        raw = open_bytes(path)
-        self._source = unpacked(raw, path)
-        self._raw, self._path, self._begun, self._ready = raw, path, False, b""
+        self._raw = open_bytes(path)
+        self._source = unpacked(self._raw, path)
+        self._path, self._begun, self._ready = path, False, b""
         self._wide = dialect.encoding.startswith("utf-16")
         same = dialect.encoding in ("utf-8", "utf-8-sig")
         self._decoder = None if same else codecs.getincrementaldecoder(dialect.encoding)("replace")
@@ -101,8 +101,9 @@ class Bytes(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        self._source.close()
-        self._raw.close()
+        for part in (vars(self).get(n) for n in ("_source", "_raw")):
+            if part is not None:  # a file that could not be opened: Python 3.13 closes what is left of it aloud
+                part.close()
         super().close()
 
     def _refuse_empty(self) -> None:

@@ -220,7 +220,8 @@ def test_a_csv_and_its_parquet_copy_have_one_fingerprint(tmp_path):
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-NAMES = TEXTS.filter(lambda t: t.strip() and ";" not in t and "\t" not in t)
+# A header with a replacement character is refused: it may be one in another encoding.
+NAMES = TEXTS.filter(lambda t: t.strip() and not {";", "\t", "\ufffd"} & set(t))
 
 
 @given(st.data())
