@@ -205,7 +205,7 @@ def command(folder: Path, cell: Row, *more: object, schema: str = "schema.json")
     ledger = folder / f"{len(list(folder.iterdir()))}.sqlite"
     words = [*SYNTH, "run", folder / "train.csv", "--schema", folder / schema, "--epsilon", cell["epsilon"]]
     words += ["--delta", delta, "--method", cell.get("method", "mixture"), "--seed", cell.get("seed", 0)]
-    words += ["--out", folder / "out", "--ledger", ledger, "--json", *more]
+    words += ["--out", folder / "out", "--replace", "--ledger", ledger, "--json", *more]
     options = cell.get("options") or ()
     for option in options.split() if isinstance(options, str) else options:
         words += ["--option", option]

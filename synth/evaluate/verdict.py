@@ -13,6 +13,7 @@ Whoever shows it asks it for its words, which are in the language spoken: ``head
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Annotated, Any
 
 import numpy as np
@@ -298,6 +299,14 @@ class Verdict:
     def lines(self) -> list[tuple[str, ...]]:
         """As a table: the level, what for, the figure, a second sample's, and the reason."""
         return [(u.heading, u.title, *u.shown, u.reason) for u in self.uses]
+
+    def _repr_html_(self) -> str:
+        """As a table, for notebooks."""
+        import pandas as pd
+
+        heads = ["", _("for"), _("this table"), _("a second real sample"), _("why")]
+        unsure = _("With care: {why}.").format(why=prose(self.unsure)) if self.unsure else ""
+        return f"<p>{escape(unsure)}</p>{pd.DataFrame(self.lines, columns=heads).to_html(index=False)}"
 
     def plain(self) -> list[dict[str, Any]]:
         """The uses as JSON data."""

@@ -238,7 +238,8 @@ def prepare(request: RunRequest, schema: Schema | Dataset, context: Context) -> 
     InputError, BudgetError.
     """
     audience, note, preview = context.audience, context.reporter.note, context.preview
-    folder.check_out(Path(request.out) if request.out is not None else None, schema)
+    kept = not (request.replace or request.run)  # an id has one charge, however often its run begins again
+    folder.check_out(Path(request.out) if request.out is not None else None, schema, keep=kept)
     plan = planned(request, schema, context)
     known: tuple[Prior, ...] = ()
     if preview is not None:

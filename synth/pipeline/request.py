@@ -133,6 +133,7 @@ class RunRequest(Stored):
     options: dict[str, Any] = means("Option of the method, NAME=VALUE; repeatable.", {})
     num_rows: int | None = means("Rows to draw [default: the noisy number of rows].")
     out: str | None = means("Folder for the results.")
+    replace: bool = means("The release that the folder for the results holds may be replaced.", False)
     ledger: str | None = means(
         "Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file]."
     )
@@ -357,6 +358,7 @@ class RunOptions(TypedDict, total=False):
     options: Mapping[str, Any] | None
     num_rows: int | None
     out: str | os.PathLike[str] | None
+    replace: bool
     ledger: str | os.PathLike[str] | None
     dataset: str | None
     seed: int | None

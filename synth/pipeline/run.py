@@ -33,7 +33,7 @@ from synth.pipeline.prepare import requested as requested
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import Quiet, Reporter, watched
-from synth.pipeline.request import RefitRequest, RunRequest, check_num_rows, check_seed
+from synth.pipeline.request import RefitRequest, RunOptions, RunRequest, check_num_rows, check_seed
 from synth.pipeline.result import Result
 from synth.pipeline.sample import MOST_ROWS
 from synth.pipeline.schema_approval import AnySchema, check_left, to_learn, with_target
@@ -195,8 +195,7 @@ def run(
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
-    or the name of a table at a ``source``. ``options``: the fields of ``synth.app_api.RunRequest``, which says what
-    each means: ``method``, ``relation``, ``unit``, ``out``, ``ledger``, ``dataset``, ``seed`` and others.
+    or the name of a table at a ``source``. ``options``: below, each with its meaning.
     ``epsilon``: 1e-4 to 1e6; ``delta``: 1e-20 to below 1, or 0 for purely private methods. ``reporter``: is told of
     progress. ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
@@ -214,6 +213,10 @@ def run(
     request, context = requested(table, epsilon=epsilon, delta=delta, **options)
     with watched(options.get("reporter")) as reporter:
         return carry_out(request, schema, replace(context, reporter=reporter))
+
+
+OPTIONS = [f"    ``{name}``: {RunRequest.model_fields[name].description}" for name in RunOptions.__annotations__]
+run.__doc__ = "\n".join([str(run.__doc__), "    Options:", *OPTIONS])
 
 
 def carry_out(request: RunRequest, schema: Schema | Dataset, context: Context) -> Result:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.related_fidelity import Across, appraise_related
 from synth.evaluate.verdict import Verdict
-from synth.languages import _, prose
+from synth.languages import _
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
 from synth.pipeline.result import Framed
@@ -24,7 +25,7 @@ from synth.pipeline.verified import Questions
 from synth.release import folder
 from synth.release.card import verify
 from synth.release.card.card import Card
-from synth.report import chosen_release, html, publish
+from synth.report import chosen_release, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import write as steward
 from synth.report.steward.page import MARK
@@ -106,6 +107,14 @@ class Release(Framed):
             message = "no card"
         return f"Release({str(self.place)!r}: {message})"
 
+    def _repr_html_(self) -> str:
+        """What it is and what it is good for, for notebooks."""
+        try:
+            good_for = publish.verdict(self.place)._repr_html_()
+        except Exception:  # as above
+            good_for = ""
+        return f"<p>{escape(repr(self))}</p>{good_for}"
+
 
 def report(
     release: str | Path,
@@ -164,9 +173,7 @@ class Compared:
         return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
 
     def _repr_html_(self) -> str:
-        return str(
-            html.render("compared.html", mark=_(MARK), uses=self.verdict.lines, unsure=prose(self.verdict.unsure))
-        )
+        return f"<p><b>{escape(_(MARK))}</b></p>{self.verdict._repr_html_()}"
 
 
 def compare(result: "Result", real: Any, *, ledger: str | Path | None = None) -> Compared:

@@ -138,6 +138,13 @@ class Tables:
         @property
         def flat(self) -> "Schema | None": ...
 
+    def _repr_html_(self) -> str:
+        """Each column's kind and who says so, for notebooks; never a value."""
+        import pandas as pd
+
+        columns = [(t, n, c.type, c.source) for t, s in self.tables.items() for n, c in s.columns.items()]
+        return str(pd.DataFrame(columns, columns=["table", "column", "type", "source"]).to_html(index=False))
+
     @cached_property
     def root(self) -> str:
         """The table whose rows are the units."""

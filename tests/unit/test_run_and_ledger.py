@@ -42,6 +42,22 @@ def test_a_run_over_budget_reads_nothing_and_writes_nothing(command, small, tmp_
     assert Ledger().summary()[0] == before
 
 
+def test_a_release_is_written_over_only_where_that_is_said(command, small, tmp_path):
+    """Found by doing so: the second run took the place of the first, which was paid for."""
+    out = tmp_path / "one"
+    assert command(*arguments(small, out))[0] == 0
+    first = (out / "synthetic.csv").read_bytes()
+    code, _, stderr = command(*arguments(small, out))
+    assert code == 2
+    assert "it holds a release, which was paid for; name another folder, or say --replace" in stderr
+    assert (out / "synthetic.csv").read_bytes() == first
+    assert Ledger().summary()[0].epsilon == 1.0, "refused before the spend"
+    assert command(*arguments(small, out, "--replace"))[0] == 0
+    assert (out / "synthetic.csv").read_bytes() != first
+    with pytest.raises(synth.UsageError, match="it holds a release"):
+        synth.run(small[0], schema=synth.Schema.load(small[1]), epsilon=1, delta=1e-5, out=out)
+
+
 def test_a_smaller_run_still_fits(command, small, tmp_path):
     command("ledger", "policy", small[0], "--max-epsilon", "0.3", "--new")
     table, schema = small
@@ -54,7 +70,7 @@ def test_without_a_policy_a_line_says_that_nothing_is_capped(command, small, tmp
     _, _, stderr = command(*arguments(small, tmp_path / "o"))
     assert "nothing is capped" in stderr
     command("ledger", "policy", small[0], "--max-epsilon", "9", "--new")
-    _, _, stderr = command(*arguments(small, tmp_path / "o"))
+    _, _, stderr = command(*arguments(small, tmp_path / "other"))
     assert "nothing is capped" not in stderr
 
 

@@ -80,3 +80,21 @@ def test_a_notebook_sees_a_line_of_progress_and_a_script_none(made, monkeypatch,
     shown = capsys.readouterr().err
     assert "100%" in shown
     assert "\r" in shown
+
+
+def test_what_a_notebook_shows_of_a_schema_a_release_and_a_verdict(made):
+    result, _, _ = made
+    drafted = synth.draft(pd.DataFrame({"word<": ["nobody-knows-this", "other"] * 60})).schema
+    assert "word&lt;" in drafted._repr_html_()
+    assert "nobody-knows" not in drafted._repr_html_(), "categories of a draft are private"
+    release = synth.Release(result.paths["card"])
+    shown = release._repr_html_()
+    assert "epsilon 5" in shown
+    assert "Good for" in shown or "Usable with care for" in shown
+    assert "<script" not in shown
+    assert "no card" in synth.Release("nowhere")._repr_html_()
+
+
+def test_help_says_what_each_option_of_a_run_means():
+    for option in ("method", "replace", "separate", "num_rows", "prior"):
+        assert f"``{option}``: " in str(synth.run.__doc__)
