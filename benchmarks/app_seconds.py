@@ -7,8 +7,9 @@ that belong together), which lie beside the checkout. A decision is a click or a
 person knows (who vouches, how many rows, what is left out); the others lead on. A step ends when the page stands whole;
 on Method, Run and Release when the way on is open (or back, after the last page), and what they then work out is a step
 of its own. Of each step the processor's seconds of the browser and of the server with its helpers are kept too, and the
-messages that the server sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
-benchmarks/results/app_seconds.json.
+messages that the server sent: they tell what the step asks for where other work runs beside. ``--others``: so many
+more visitors have the first page open all the while; what memory each of them takes is kept too. Prints Markdown,
+writes benchmarks/results/app_seconds.json.
 """
 
 import os
@@ -65,13 +66,18 @@ def busy() -> tuple[float, float]:
     return result[True], result[False]
 
 
+def held() -> float:
+    """MiB of the server with its helpers, what they share counted once."""
+    own = [p for p in psutil.Process().children(recursive=True) if "chrom" not in p.name()]
+    return sum(p.memory_full_info().pss for p in own) / 2**20
+
+
 BANK = ("account", "district", "disp", "card", "loan", "order")  # of a Czech bank; its districts are public
 FILES = {
     "credit": [SHARED / "data" / "credit_default_taiwan.csv.gz"],
     "bank": [SHARED / "data" / "relational_bank" / f"{n}.csv" for n in BANK],
 }
 PATIENCE, LONG, SOON, LULL = 60_000, 300_000, 4_000, 50  # milliseconds
-VIEW = {"width": 1280, "height": 900}
 SAMPLE = "sample"
 HEADS = "step|kind|seconds|processor, browser|server|messages|kB"
 CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}"
@@ -211,7 +217,7 @@ def described(tour: Tour) -> None:
     if tour.page.get_by_role("button", name="and learn").count():
         tour.press("and learn", kind="work", decides=True)
         tour.timed("learning", "work", tour.page.get_by_text("Learnt privately").wait_for)
-    vouched(tour)
+    tour.press("Confirm ", decides=True)
 
 
 def several(tour: Tour) -> None:
@@ -227,48 +233,45 @@ def several(tour: Tour) -> None:
     tour.choose("Public tables", "district")
     page.locator("button", has_text="Draft again").last.click()
     tour.timed("Draft again", "work", page.get_by_text("A new draft is made").wait_for)
-    vouched(tour)
-
-
-def vouched(tour: Tour) -> None:
     tour.press("Confirm ", decides=True)
 
 
-def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
-    """What is kept of a walk; ``first``: seconds from the command to the first page."""
-    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
-    return counts | {"first_page": round(first, 2), "load": round(os.getloadavg()[0], 1), "steps": tour.steps}
-
-
-def toured(name: str, chromium: str) -> dict[str, Any]:
-    """One table's tour, with a server and a browser of its own."""
+def toured(name: str, chromium: str, others: int) -> dict[str, Any]:
+    """One table's tour, with a server and a browser of its own; ``first_page``: seconds from the command to it."""
     errors: list[str] = []
     with TemporaryDirectory() as place, sync_playwright() as play:
         home = Path(place)
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
 
         def window() -> Page:
-            page = browser.new_context(viewport=VIEW, accept_downloads=True).new_page()
+            page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
             page.set_default_timeout(PATIENCE)
             page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
             page.on("pageerror", lambda e: errors.append(str(e)))
             return page
 
         with at_home(home) as (url, seconds):
-            tour = walked(window(), url, name, FILES.get(name, []))
+            began, mine = time.perf_counter(), window()
+            opened(mine, url)
+            first, alone = seconds + time.perf_counter() - began, held()
+            for _ in range(others):
+                opened(window(), url)
+            each = round((held() - alone) / max(others, 1), 1)
+            tour = walked(mine, url, name, FILES.get(name, []))
             browser.close()  # before the server, which its pages would miss
-    return figures(tour, errors, seconds + tour.steps[0]["seconds"])
+    about = {"first_page": round(first, 2), "load": round(os.getloadavg()[0], 1), "others": others, "mib_each": each}
+    return {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors, **about, "steps": tour.steps}
 
 
 def main(given) -> None:
     retained = read(given.json, {})
     for name in given.tables:
-        result = retained[name] = toured(name, given.chromium)
-        message = f"{result['clicks']} clicks, {result['decisions']} decisions, first page {result['first_page']} s"
-        print(f"\n**{name}**: {message} after the command, {len(result['errors'])} errors on the console\n")
+        result = retained[name] = toured(name, given.chromium, given.others)
+        message = "{clicks} clicks, {decisions} decisions, first page {first_page} s after the command".format(**result)
+        print(f"\n**{name}**: {message}, {len(result['errors'])} errors on the console\n")
         print(filled(result["steps"], HEADS, CELLS))
         write(given.json, retained)
 
 
 if __name__ == "__main__":
-    start(main, json="app_seconds", tables=[SAMPLE, *FILES], chromium=CHROMIUM)
+    start(main, json="app_seconds", tables=[SAMPLE, *FILES], chromium=CHROMIUM, others=10)

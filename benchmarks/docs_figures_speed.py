@@ -48,23 +48,21 @@ def touring(stored: Stored) -> str:
     """The scripted tour of the application: a column for each table."""
     result = {n: f for n, f in stored("app_seconds").items() if f.get("load", 0.0) <= QUIET}
 
-    def middle(digits: int, kind: str, what: str = "seconds", *, worst: bool = True) -> list[str]:
-        own = [sorted(s[what] for s in f["steps"] if s["kind"] == kind and what in s) for f in result.values()]
-        pairs = [[s[len(s) // 2], *([s[-1]] if worst else [])] if s else [] for s in own]
-        return [", ".join(figure(v, digits) for v in pair) or "-" for pair in pairs]
+    def middle(kind: str) -> list[str]:
+        own = [sorted(s["seconds"] for s in f["steps"] if s["kind"] == kind) for f in result.values()]
+        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" if s else "-" for s in own]
 
     def one(step: str) -> list[str]:
         own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in result.values()]
         return [figure(s[0], 1) if s else "-" for s in own]
 
-    busy = {who: middle(2, "page", who, worst=False) for who in ("browser", "server")}
     lines = [
         ["clicks, decisions", *(f"{f['clicks']}, {f['decisions']}" for f in result.values())],
         ["errors on the console", *(str(len(f["errors"])) for f in result.values())],
         ["first page after `synth app`", *(figure(f["first_page"], 1) for f in result.values())],
-        ["change of page (median, worst)", *middle(1, "page")],
-        *([f"processor of it, {who} (median)", *cells] for who, cells in busy.items() if set(cells) != {"-"}),
-        ["button or field (median, worst)", *middle(1, "widget")],
+        ["change of page (median, worst)", *middle("page")],
+        ["button or field (median, worst)", *middle("widget")],
+        ["MiB of each other visitor", *(figure(f.get("mib_each"), 0) for f in result.values())],
         ["the run", *one("the run")],
         ["the comparison", *one("Show the comparison")],
     ]

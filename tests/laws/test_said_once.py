@@ -16,7 +16,7 @@ import pytest
 
 import synth
 from synth.evaluate.verdict import Verdict
-from synth.languages import spoken
+from synth.languages import as_said, spoken
 from synth.release.card import choice, limits, verify
 from synth.release.card.card import Card, odds
 from synth.report import card_page
@@ -107,7 +107,7 @@ def test_every_part_has_the_cards_figures(bundles, language):
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_every_part_has_the_verdict_of_each_use(bundles, language):
     parts = bundles[0][language]
-    plain = json.loads(parts["card.json"])["verdict"]
+    plain = as_said(json.loads(parts["card.json"]))["verdict"]
     assert plain == json.loads(parts["report.json"])["verdict"]
     assert len(plain) > 2
     texts = {n: re.sub(r"[\s\\]+", "", unescape(words(n, parts[n]))) for n in VERDICTS}
