@@ -89,7 +89,7 @@ def size(w: Wizard) -> None:
     w.rows = int(typed or 0)
     if not w.rows:
         label, icon = _("The number is public: take it from the table"), ":material/table_rows:"
-        st.button(label, "rows_of_file", _(PUBLIC), on_click=_count, args=(w,), type="tertiary", icon=icon)
+        st.button(label, key="rows_of_file", help=_(PUBLIC), on_click=_count, args=(w,), type="tertiary", icon=icon)
 
 
 def _count(w: Wizard) -> None:

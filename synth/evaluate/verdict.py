@@ -13,7 +13,6 @@ Whoever shows it asks it for its words, which are in the language spoken: ``head
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Annotated, Any
 
 import numpy as np
@@ -305,8 +304,7 @@ class Verdict:
         import pandas as pd
 
         heads = ["", _("for"), _("this table"), _("a second real sample"), _("why")]
-        unsure = _("With care: {why}.").format(why=prose(self.unsure)) if self.unsure else ""
-        return f"<p>{escape(unsure)}</p>{pd.DataFrame(self.lines, columns=heads).to_html(index=False)}"
+        return str(pd.DataFrame(self.lines, columns=heads).to_html(index=False))
 
     def plain(self) -> list[dict[str, Any]]:
         """The uses as JSON data."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.related_fidelity import Across, appraise_related
 from synth.evaluate.verdict import Verdict
-from synth.languages import _
+from synth.languages import _, prose
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
 from synth.pipeline.result import Framed
@@ -25,7 +24,7 @@ from synth.pipeline.verified import Questions
 from synth.release import folder
 from synth.release.card import verify
 from synth.release.card.card import Card
-from synth.report import chosen_release, publish
+from synth.report import chosen_release, html, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import write as steward
 from synth.report.steward.page import MARK
@@ -110,10 +109,10 @@ class Release(Framed):
     def _repr_html_(self) -> str:
         """What it is and what it is good for, for notebooks."""
         try:
-            good_for = publish.verdict(self.place)._repr_html_()
+            good_for = publish.verdict(self.place)
         except Exception:  # as above
-            good_for = ""
-        return f"<p>{escape(repr(self))}</p>{good_for}"
+            good_for = Verdict(uses=())
+        return _shown(repr(self), good_for)
 
 
 def report(
@@ -173,7 +172,11 @@ class Compared:
         return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{escape(_(MARK))}</b></p>{self.verdict._repr_html_()}"
+        return _shown(_(MARK), self.verdict)
+
+
+def _shown(what: str, verdict: Verdict) -> str:
+    return str(html.render("notebook.html", what=what, uses=verdict.lines, unsure=prose(verdict.unsure)))
 
 
 def compare(result: "Result", real: Any, *, ledger: str | Path | None = None) -> Compared:
