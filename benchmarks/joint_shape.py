@@ -6,7 +6,8 @@
 Artificial Characters: 7,152 rows of seven numbers to learn from, ten letters, epsilon 1, delta 1e-5; classifiers have
 their defaults (300 extra trees). ``--made``: rows that another program made: its name, seed, seconds, and the file.
 MargNet and GEM ran from MargNet's repository (8b75032) with its settings for Adult, on numbers in 16 even bins of their
-public ranges, within which values were then drawn evenly; dpsynth (cf8075f) by related_rival.py, with tables of --order
+public ranges, within which values were then drawn evenly; MargNet with its loss written quicker and the rows' number
+as its rows out, GEM with a network of 512 x 512; dpsynth (cf8075f) by related_rival.py, with tables of --order
 3 and 2; Tab-PE (microsoft/DPSDA) with its script's settings, 1,000 rows out. Needs the
 tables in ../shared.
 """
