@@ -224,6 +224,7 @@ UNSEEN = (
     "public tables are compared with the private ones before a run, and with a file of roles the answer is for whoever "
     "may spend; start the run in the application, or leave them out"
 )
+HELD = "`out={}`: it holds a release, which was paid for; name another folder, or say `replace=True`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
 SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
@@ -238,9 +239,13 @@ def prepare(request: RunRequest, schema: Schema | Dataset, context: Context) -> 
     InputError, BudgetError.
     """
     audience, note, preview = context.audience, context.reporter.note, context.preview
-    kept = not (request.replace or request.run)  # an id has one charge, however often its run begins again
-    folder.check_out(Path(request.out) if request.out is not None else None, schema, keep=kept)
+    out = Path(request.out) if request.out is not None else None
+    folder.check_out(out, schema)
     plan = planned(request, schema, context)
+    if out is not None and not request.replace and (out / "card.json").exists():
+        begun = request.run is not None and plan.book.charge(request.run) is not None  # this run, which begins again
+        if not begun:
+            raise UsageError(HELD, out)
     known: tuple[Prior, ...] = ()
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)

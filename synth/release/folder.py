@@ -408,18 +408,13 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
         raise InputError("{}: the model is damaged; make it again or use another copy", path) from None
 
 
-def check_out(out: Path | None, schema: Schema | Dataset | None = None, *, keep: bool = False) -> None:
-    """Refuses an output folder that cannot be written, before anything is spent; ``keep``: that holds a release, too.
-    Errors: UsageError.
+def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
+    """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError.
 
     By trying: a file is made in it and removed again, folders that were not there too.
     """
     if out is None:
         return
-    if keep and (out / "card.json").exists():
-        raise UsageError(
-            "`out={}`: it holds a release, which was paid for; name another folder, or say `replace=True`", out
-        )
     tables = [] if schema is None else [f"{n}.csv" for n in (*schema.written, *(schema.public or {}))]
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]

@@ -17,7 +17,19 @@ from synth.sources.engines.engine import Engine
 from synth.sources.named_databases import placed
 from tests.conftest import SMALL, small_frame
 
-ASKED = ("--schema", "s.json", "--epsilon", "0.4", "--method", "independent", "--num-rows", "5", "--out", "out")
+ASKED = (
+    "--schema",
+    "s.json",
+    "--epsilon",
+    "0.4",
+    "--method",
+    "independent",
+    "--num-rows",
+    "5",
+    "--out",
+    "out",
+    "--replace",
+)
 NAMES = ["town", "TOWN", "\uff34\uff2f\uff37\uff2e", "town ", " town"]
 NAMES += ["to\u200bwn", "t\u043ewn", "other", "town.csv", "to\0wn"]
 FILES = ["town.csv", "./town.csv", "a/../town.csv", "a/link.csv"]

@@ -45,7 +45,7 @@ def place(tmp_path):
 def run(command, place, dataset, *more, table="t.csv", out="out"):
     return command(
         f"run {place}/{table} --schema {place}/s.json --epsilon 1 --method independent --num-rows 20 "
-        f"--dataset {dataset} --out {place}/{out}",
+        f"--dataset {dataset} --out {place}/{out} --replace",
         *more,
     )
 

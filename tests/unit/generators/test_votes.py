@@ -11,6 +11,10 @@ import synth
 from synth.errors import InputError
 from synth.generators.core.product import Product, check_model
 from synth.generators.core.votes import Votes
+from synth.pipeline.prepare import Context
+from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out
+from synth.privacy.noise import SeededNoise
 from synth.questions import NearestRelease
 from synth.release import folder
 from tests.made import facts_of, number
@@ -34,9 +38,9 @@ def even(rows):
 def releases(tmp_path_factory):
     place = tmp_path_factory.mktemp("votes")
     for name, rows in (("curve", curve(8000)), ("even", even(8000))):
-        rows.to_csv(place / f"{name}.csv", index=False)
-        facts, out = synth.Schema.parse(FACTS), place / name
-        synth.run(place / f"{name}.csv", schema=facts, epsilon=2.0, delta=1e-6, seed=0, ledger=place / "l", out=out)
+        how = {"dataset": name, "ledger": place / "l", "out": place / name}
+        request = RunRequest(epsilon=2.0, delta=1e-6, seed=0, **how)
+        carry_out(request, synth.Schema.parse(FACTS), Context(rows=rows.astype(str), noise=SeededNoise(0)))
     return place
 
 
