@@ -30,9 +30,15 @@ frame_of <- function(frame) {
   made
 }
 
+# Facts by way of JSON: texts that Python can say in other languages are plain ones in R.
+plain_of <- function(facts) {
+  json <- reticulate::import("json", convert = FALSE)
+  reticulate::py_to_r(json$loads(json$dumps(facts)))
+}
+
 syn <- function(data, schema, epsilon, delta = 1e-5, ...) {
   result <- library_of()$run(table_of(data), schema = schema_of(schema), epsilon = epsilon, delta = delta, ...)
-  made <- list(syn = frame_of(result$frame), card = reticulate::py_to_r(result$card), result = result)
+  made <- list(syn = frame_of(result$frame), card = plain_of(result$card), result = result)
   structure(made, class = "synthetic")
 }
 
@@ -44,7 +50,7 @@ print.synthetic <- function(x, ...) {
 as.data.frame.synthetic <- function(x, ...) x$syn
 
 compare <- function(object, data) {
-  uses <- reticulate::py_to_r(object$result$compare(table_of(data))$verdict$plain())
+  uses <- plain_of(object$result$compare(table_of(data))$verdict$plain())
   rows <- lapply(uses, function(u) data.frame(level = u$level, use = u$use, value = c(u$value, NA)[1]))
   do.call(rbind, rows)
 }

@@ -173,7 +173,7 @@ def command(place: Path, *arguments: str) -> str:
 def job(place: Path) -> str:
     source, schema = map(str, table())
     asked = f"run {source} --schema {schema} --method independent --epsilon 0.3 --dataset census --num-rows 50"
-    return command(place, *asked.split(), "--out", f"{place}/out", "--job", f"{place}/home/jobs/one")
+    return command(place, *asked.split(), "--out", f"{place}/out", "--replace", "--job", f"{place}/home/jobs/one")
 
 
 def judge_job(place: Path, message: str, kind: str) -> None:

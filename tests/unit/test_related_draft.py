@@ -137,7 +137,7 @@ def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folde
     assert command("card", "check", release)[0] == 0
     _goes_with_rows_that_are_drawn_later(command, release, tmp_path / "more")
     pd.DataFrame({"clinic_id": ["n"], "town": ["Ur"]}).to_csv(folder / "clinics.csv", index=False)
-    code, _, stderr = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
+    code, _, stderr = command("run", folder, "--schema", out, "--epsilon", "8", "--out", tmp_path / "other")
     assert (code, "clinics: its clinic_id has no 's', a category of patients.clinic_id" in stderr) == (2, True), stderr
 
 
