@@ -42,6 +42,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "ledger",
         "max_categories",
         "most_children",
+        "replace",
         "prior_reason",
         "released",
         "schema",
