@@ -24,9 +24,7 @@ def read(path: Path, *, kind: str, variable: str, page: str) -> dict[str, Any]:
     try:
         return tomllib.loads(regular_files.text(path))
     except OSError as error:
-        raise InputError(
-            "{} {}: {}; correct {}", kind, path, error.strerror or Said("cannot be read"), variable
-        ) from None
+        raise InputError("{} {}: {}; correct {}", kind, path, error, variable) from None
     except (ValueError, RecursionError):  # also of a number of thousands of digits
         raise InputError("{} {}: not a TOML file; see {} for its form", kind, path, page) from None
 

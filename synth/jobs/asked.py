@@ -109,8 +109,7 @@ def ask(*, by: str, why: str, job: Job, questions: Any, epsilon: float) -> Asked
         plain = {n: v for n, v in asdict(stored).items() if n != "path"}
         whole_files.write(path / QUESTION, json.dumps(plain, ensure_ascii=False))
     except OSError as error:
-        why = error.strerror or "refused"
-        raise InputError("the question cannot be stored ({}); name a writable place in SYNTH_HOME", why) from None
+        raise InputError("the question cannot be stored ({}); name a writable place in SYNTH_HOME", error) from None
     return stored
 
 

@@ -157,7 +157,7 @@ class Job:
     def why(self) -> str:
         """Why it failed, in its worker's words: for whoever may open its table, and nobody else."""
         told = read_json(self.path / WHY)
-        return str(self.status().message) if told is None else told["why"]
+        return str(self.status().message) if told is None else told.get("why", "")
 
     def status(self) -> Status:
         """The state now; a worker that vanished without a last word reads as failed.
@@ -280,9 +280,8 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
         whole_files.write(job.path / "run", str(uuid.uuid4()), durable=False)
         _write(job.path / "request.json", request)
     except OSError as error:
-        reason = error.strerror or "refused"
         raise InputError(
-            "job {}: the folder cannot be made ({}); name a writable place in SYNTH_HOME", job.path, reason
+            "job {}: the folder cannot be made ({}); name a writable place in SYNTH_HOME", job.path, error
         ) from None
     return job
 

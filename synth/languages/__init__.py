@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from decimal import Decimal
 from functools import cache
 from gettext import c2py
 from numbers import Number
@@ -133,7 +134,7 @@ class Said(str):
     """A message in English that can be said in any language: its text, with a place for each value, and the values.
 
     A text stands in the code so. A value is a number, a name, which stays as it is, or ``Said`` itself; that of an
-    error is its message.
+    error is its message, and of the system's what the system says of it, without the path.
 
     >>> message = Said("column {}: {:,} rows", "age", 1234)
     >>> message, message.text, message.values
@@ -155,9 +156,11 @@ class Said(str):
 
 
 def _held(value: Any) -> str | Number:
+    if isinstance(value, OSError):
+        return value.strerror or type(value).__name__
     if isinstance(value, Exception) and value.args and isinstance(value.args[0], str):
         return value.args[0]
-    value = value.item() if hasattr(value, "item") else value  # of numpy
+    value = value.item() if getattr(value, "shape", None) == () else value  # a number of numpy
     return value if isinstance(value, str | Number) else str(value)
 
 
@@ -192,7 +195,8 @@ def _found(plain: Any) -> dict[str, Any]:
 
 
 def _parts(said: Said) -> list[Any]:
-    return [said.text, *(_parts(v) if isinstance(v, Said) else v for v in said.values)]
+    plain = (float(v) if isinstance(v, Decimal) else v for v in said.values)
+    return [said.text, *(_parts(v) if isinstance(v, Said) else v for v in plain)]
 
 
 def as_said(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class ChargedRun:
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
             why: object = error
             if isinstance(error, OSError):
-                why = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
+                why = Said("{} ({})", error, error.filename or Said("no file named"))
             elif not isinstance(error, SynthError):  # its text may quote a cell, so only its kind is named
                 why = Said("internal error {}", type(error).__name__)
             end = Said("cancelled") if cancelled else Said("failed after the budget was committed: {}", why)
@@ -230,9 +230,8 @@ class ChargedRun:
             with uninterrupted():
                 self.plan.book.outcome(self.line.run, state=state, detail=detail)
         except (SynthError, OSError) as error:  # a full disk; a ledger that was removed, replaced or put back
-            why = error if isinstance(error, SynthError) else error.strerror
             return Said(
-                "; how the run ended could not be recorded ({}): look at the ledger with `synth.Ledger.verify`", why
+                "; how the run ended could not be recorded ({}): look at the ledger with `synth.Ledger.verify`", error
             )
         return ""
 

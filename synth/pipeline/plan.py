@@ -157,7 +157,6 @@ def plan(
 
     first, each = of(grant), sorted({epsilon, *(epsilons if facts.uses else ())})
     unit = None if facts.tree is None else facts.tree.unit_in_words
-    one = unit or ("row" if adjacency.by_row else "person")
     return Plan(
         method=generator.name,
         relation=str(link),
@@ -167,7 +166,7 @@ def plan(
         rows=rows,
         mu=grant.mu,
         sensitivity=counts.sensitivity(adjacency) if unit is None else linked.sensitivity(adjacency),
-        meaning=meaning(epsilon, about=one, relation=str(adjacency.relation)),
+        meaning=meaning(epsilon, about=unit or adjacency.whose, relation=str(adjacency.relation)),
         steps=first.steps,
         budget=division([e.plain() for e in (*before, *first.events)]),
         learning=learning,

@@ -241,11 +241,9 @@ def prepare(request: RunRequest, schema: Schema | Dataset, context: Context) -> 
     audience, note, preview = context.audience, context.reporter.note, context.preview
     out = Path(request.out) if request.out is not None else None
     folder.check_out(out, schema)
-    plan = planned(request, schema, context)
     if out is not None and not request.replace and (out / "card.json").exists():
-        begun = request.run is not None and plan.book.charge(request.run) is not None  # this run, which begins again
-        if not begun:
-            raise UsageError(HELD, out)
+        raise UsageError(HELD, out)
+    plan = planned(request, schema, context)
     known: tuple[Prior, ...] = ()
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)

@@ -114,7 +114,7 @@ def write(
             raise UsageError("`out={}`: the folder holds other files; name one that is empty or not there", out)
         whole_files.write(out / ABOUT, json.dumps({"format": FORMAT, **asdict(parts)}) + "\n")
     except OSError as error:
-        raise InputError("{}: cannot be written ({})", out, error.strerror or Said("input/output error")) from None
+        raise InputError("{}: cannot be written ({})", out, error) from None
     left = [p for p in range(parts.count) if not (out / parts.name(p)).exists()]
     many = min(workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, len(left))
     if draw is not None:

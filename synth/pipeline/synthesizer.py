@@ -117,7 +117,7 @@ class Synthesizer:
         try:
             shutil.copytree(release, place)
         except OSError as error:
-            raise UsageError(f"{place}: cannot be written ({error.strerror}); name another folder") from None
+            raise UsageError("{}: cannot be written ({}); name another folder", place, error) from None
 
     @classmethod
     def load(cls, place: str | Path) -> Self:

@@ -76,6 +76,11 @@ class Adjacency:
         return self.unit == "row"
 
     @property
+    def whose(self) -> str:
+        """Whose rows a guarantee is about: ``row`` or ``person``."""
+        return "row" if self.by_row else "person"
+
+    @property
     def rows_are_public(self) -> bool:
         """Whether the number of rows is public. With persons as units it is their number that is, not the rows'."""
         return self.relation.rows_are_public and self.by_row

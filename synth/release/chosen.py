@@ -79,9 +79,8 @@ def add_note(ledger: Store, note: Note) -> None:
             file.write(f"{line}\n".encode())
             os.fsync(file.fileno())
     except OSError as error:
-        reason = error.strerror or "refused"
         raise InputError(
-            "{}: {}, so this comparison cannot be recorded; name a writable ledger", place_of_notes(ledger), reason
+            "{}: {}, so this comparison cannot be recorded; name a writable ledger", place_of_notes(ledger), error
         ) from None
 
 

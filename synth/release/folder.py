@@ -454,6 +454,6 @@ def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
         raise UsageError(
             "`num_rows={}`: take {:.3g} GB at least, and {:.3g} GB are free there; ask for fewer rows",
             num_rows,
-            least / 1000000000.0,
-            free / 1000000000.0,
+            least / 1e9,
+            free / 1e9,
         )

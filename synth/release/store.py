@@ -44,8 +44,9 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
         arrays, digest = safetensors_stream.read(path.with_suffix(".safetensors"))
     except OSError as error:
         missing = Path(str(error.filename or path)).name
-        reason = f"{missing}: {error.strerror or 'cannot be read'}"
-        raise InputError("{}; a {} is two files, {}.json and {}.safetensors", reason, kind, kind, kind) from None
+        raise InputError(
+            "{}: {}; a {} is two files, {}.json and {}.safetensors", missing, error, kind, kind, kind
+        ) from None
     except (ValueError, KeyError, TypeError, SafetensorError, RecursionError):
         raise InputError("{}: not a {} written by this tool, or damaged", path, kind) from None
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":

@@ -193,4 +193,4 @@ def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:
                 entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
                 file.writestr(entry, content)
     except OSError as error:
-        raise UsageError("`out={}`: {}; choose another place", out, error.strerror) from None
+        raise UsageError("`out={}`: {}; choose another place", out, error) from None

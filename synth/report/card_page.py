@@ -108,7 +108,7 @@ def write(folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen:
         for name, text in made.items():
             whole_files.write(place / name, text)
     except OSError as error:
-        raise UsageError("{}: {}; choose a folder you may write to", place, error.strerror) from None
+        raise UsageError("{}: {}; choose a folder you may write to", place, error) from None
     return {name.replace(".", "_"): str(place / name) for name in made}
 
 

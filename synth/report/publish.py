@@ -98,7 +98,7 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
         try:
             whole_files.write(path, words)
         except OSError as error:
-            raise UsageError("{}: {}; choose another `out=`", path, error.strerror) from None
+            raise UsageError("{}: {}; choose another `out=`", path, error) from None
     return dict(zip(("report", "report_json"), map(str, written), strict=True))
 
 

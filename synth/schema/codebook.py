@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
-from synth.languages import Said
 from synth.schema.sdv_metadata import Exchanged
 from synth.schema.table import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
 
@@ -30,7 +29,7 @@ def load_codes(path: str | Path) -> CodeBook:
         reader = csv.reader(io.StringIO(regular_files.text(path, encoding="utf-8-sig"), newline=""), strict=True)
         lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
     except OSError as error:
-        raise InputError("code book {}: {}; check the name", path, error.strerror or Said("cannot be read")) from None
+        raise InputError("code book {}: {}; check the name", path, error) from None
     except (UnicodeDecodeError, csv.Error):
         raise InputError("code book {}: not a UTF-8 CSV file; save it as UTF-8 CSV with commas", path) from None
     if not lines or [cell.lower() for cell in lines[0][1][:2]] != ["value", "label"]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files
-from synth.languages import Said
 from synth.schema import key_pattern
 from synth.schema.column import RISKS
 from synth.schema.dataset import Dataset
@@ -51,7 +50,7 @@ def read_sdv(path: str | Path) -> Any:
     try:
         return json.loads(regular_files.text(path, encoding="utf-8-sig"))
     except OSError as error:
-        raise InputError("metadata {}: {}; check the name", path, error.strerror or Said("cannot be read")) from None
+        raise InputError("metadata {}: {}; check the name", path, error) from None
     except UnicodeDecodeError:
         raise InputError("metadata {}: not UTF-8 text; save it as UTF-8 JSON", path) from None
     except (ValueError, RecursionError):

@@ -410,7 +410,7 @@ class Schema(Tables, BaseModel):
         try:
             whole_files.write(Path(path), self.to_json())
         except OSError as error:
-            raise UsageError("{}: {}; name another file", path, error.strerror) from None
+            raise UsageError("{}: {}; name another file", path, error) from None
 
     def __repr__(self) -> str:
         """How many columns of which names, never a value."""
@@ -517,8 +517,7 @@ def read(path: str | Path) -> Any:
     try:
         plain = json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise InputError("schema {}: {}; draft one with `synth.draft`", path, reason) from None
+        raise InputError("schema {}: {}; draft one with `synth.draft`", path, error) from None
     except UnicodeDecodeError:
         raise InputError("schema {}: not UTF-8 text; save it as UTF-8 JSON", path) from None
     except json.JSONDecodeError as error:

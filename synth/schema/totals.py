@@ -100,9 +100,7 @@ def _inlined(one: Any, folder: Path) -> Any:
     try:
         text = regular_files.text(folder / one["file"], encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(
-            "totals {}: {}; put it beside the schema", one["file"], error.strerror or Said("cannot be read")
-        ) from None
+        raise InputError("totals {}: {}; put it beside the schema", one["file"], error) from None
     except UnicodeDecodeError:
         raise InputError("totals {}: not UTF-8 text; save it as UTF-8 CSV", one["file"]) from None
     return {**one, "file": Path(one["file"]).name, **table(text, name=one["file"])}

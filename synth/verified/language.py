@@ -13,7 +13,6 @@ import numpy as np
 
 from synth.errors import UsageError, meant
 from synth.files import regular_files
-from synth.languages import Said
 from synth.questions import Bins, Block, Score, TreeScore
 from synth.questions.embeddings import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.questions.linked import place as linked
@@ -62,7 +61,7 @@ def load(path: str | Path) -> Any:
     try:
         return json.loads(regular_files.text(path))
     except OSError as error:
-        raise UsageError("{}: {}; name a file of questions", path, error.strerror or Said("cannot be read")) from None
+        raise UsageError("{}: {}; name a file of questions", path, error) from None
     except (ValueError, RecursionError):
         raise UsageError('{}: is no JSON; write for instance {{"kind": "mean", "column": "age"}}', path) from None
 

@@ -159,7 +159,7 @@ class Follower:
         try:
             self._follow()
         except OSError as error:
-            raise UnsettledError(UNPLACED, self._store.shown, place(self._store), error.strerror) from None
+            raise UnsettledError(UNPLACED, self._store.shown, place(self._store), error) from None
 
 
 UNPLACED = (
@@ -200,7 +200,7 @@ def writing(store: Store) -> Iterator[None]:
             "writable",
             store.shown,
             place(store),
-            error.strerror,
+            error,
         )
         refused.exit_code = MACHINE
         raise refused from None

@@ -99,9 +99,11 @@ class File(Store):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = error.strerror or "refused"
-            way = "name a writable place, for instance in SYNTH_LEDGER"
-            raise InputError("ledger {}: its folder cannot be made ({}); {}", path, reason, way) from None
+            raise InputError(
+                "ledger {}: its folder cannot be made ({}); name a writable place, for instance in SYNTH_LEDGER",
+                path,
+                error,
+            ) from None
         with connection(path, mode="rwc") as db:
             if not is_ledger(db, path):
                 with db.locked():
@@ -236,7 +238,7 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[FileConnection]:
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
         pass  # SQLite names these
     except OSError as error:
-        lost = LedgerLostError("ledger {}: {}; name another file", path, error.strerror)
+        lost = LedgerLostError("ledger {}: {}; name another file", path, error)
         lost.exit_code = InputError.exit_code  # a pipe or a folder was named: the request is at fault
         raise lost from None
     try:

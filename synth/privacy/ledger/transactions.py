@@ -88,8 +88,7 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or "refused"
-        raise InputError("ledger key {}: {}; make it readable for you alone", file, reason) from None
+        raise InputError("ledger key {}: {}; make it readable for you alone", file, error) from None
 
 
 PATIENCE = (0.2, 1.0, 3.0)  # seconds before each look at whether a line whose connection was lost is there

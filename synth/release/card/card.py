@@ -369,9 +369,7 @@ def card(
             "epsilon": epsilon,
             "delta": delta,
             "epsilon_derived": epsilon_of(events, delta - failure_delta),
-            "meaning": meaning(
-                epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)
-            ),
+            "meaning": meaning(epsilon, about=adjacency.whose, relation=str(adjacency.relation)),
             "mechanisms": [
                 {"mechanism": OTHERS.get(e.kind) or COUNTED[e.pitch == 1], **e.plain()} for e in _merged(events)
             ],

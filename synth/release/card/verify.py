@@ -67,9 +67,7 @@ def load(path: str | Path) -> Card:
     try:
         plain = json.loads(regular_files.text(place))
     except OSError as error:
-        raise InputError(
-            "{}: {}; name a card.json or its folder", place, error.strerror or Said("cannot be read")
-        ) from None
+        raise InputError("{}: {}; name a card.json or its folder", place, error) from None
     except (ValueError, RecursionError):
         raise InputError("{}: not a card (not JSON); use another copy", place) from None
     if not isinstance(plain, dict):

@@ -204,7 +204,7 @@ def export(release: str | Path, kind: str, *, language: str | None = None) -> st
         try:
             files = {n: (place / n).read_bytes() for n in (*named, "schema.json", "card.json")}
         except OSError as error:
-            raise UsageError("{}: {}; name the folder that a run wrote", release, error.strerror) from None
+            raise UsageError("{}: {}; name the folder that a run wrote", release, error) from None
         return record(kind, stored, card, files)
 
 

@@ -267,5 +267,5 @@ def put(pages: Mapping[str, tuple[Path, str]]) -> dict[str, str]:
         try:
             whole_files.write(path, words, private=True)
         except OSError as error:
-            raise UsageError("{}: {}; choose another `out=`", path, error.strerror) from None
+            raise UsageError("{}: {}; choose another `out=`", path, error) from None
     return {name: str(path) for name, (path, _words) in pages.items()}

@@ -152,7 +152,7 @@ def open_bytes(path: Path) -> IO[bytes]:
         raise InputError("{}: it is a folder; name a file in it", path) from None
     except OSError as error:
         remedy = "save it as a file" if error.errno == errno.EINVAL else "check its permissions"
-        raise InputError("{}: it cannot be opened ({}); {}", path, error.strerror, remedy) from None
+        raise InputError("{}: it cannot be opened ({}); {}", path, error, remedy) from None
 
 
 def blocks(

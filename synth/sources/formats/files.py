@@ -23,7 +23,6 @@ import pyarrow.types as pt
 from synth.errors import EmptyTableError, InputError, need
 from synth.files import whole_files
 from synth.files.regular_files import is_folder
-from synth.languages import Said
 from synth.schema.dialect import Dialect
 from synth.sources.formats import arrow_text, csv_files, excel, labelled
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -269,7 +268,7 @@ def write_parts(
                     for table in chain([head], tables):
                         out.write_table(table)
     except OSError as error:
-        raise InputError("{}: cannot be written ({})", path, error.strerror or Said("input/output error")) from None
+        raise InputError("{}: cannot be written ({})", path, error) from None
 
 
 def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
