@@ -28,6 +28,7 @@ _chosen: ContextVar[str] = ContextVar("language", default="")
 _reader: list[Callable[[], str]] = []
 
 
+@cache  # every text of a page asks which language is spoken
 def available() -> dict[str, str]:
     """Languages by code, with what their readers call them."""
     return {"en": "English"} | {p.stem: NAMES.get(p.stem, p.stem) for p in sorted(FOLDER.glob("*.po"))}

@@ -10,7 +10,7 @@ from app.run import runs
 from app.session import door, frame
 from app.session.state import STEPS, view
 from synth import jobs
-from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, upload, uploader
+from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, to_run, upload, uploader
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -170,12 +170,9 @@ def test_a_run_beyond_the_cap_cannot_be_started(start):
 
 
 def test_the_cap_that_is_proposed_is_in_the_ledger_after_the_click_that_spends(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     assert "How much may all runs spend together" in said(at)
     assert synth.Ledger().policy(named(at)) is None, "looking at the page sets nothing"
-    at.session_state["wizard"].method = "independent"
-    at.run()
     assert at.button(key="spend").label == "Cap it at 3, spend epsilon 1 and make the table"
     ended(at.button(key="spend").click().run())
     assert synth.Ledger().policy(named(at)).max_epsilon == 3.0
@@ -185,9 +182,7 @@ def test_the_cap_that_is_proposed_is_in_the_ledger_after_the_click_that_spends(s
 
 
 def test_no_cap_is_a_choice_that_the_ledger_records(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
-    at.session_state["wizard"].method = "independent"
+    at = to_run(sample(start))
     at.radio(key="cap_kind").set_value("none").run()
     assert at.button(key="spend").label == "Set no cap, spend epsilon 1 and make the table"
     ended(at.button(key="spend").click().run())

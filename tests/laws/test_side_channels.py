@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from app.session import workers
 from tests.conftest import ROOT, SMALL, small_frame
 from tests.laws.masks import masked, still
 from tests.made import python
@@ -90,7 +91,7 @@ class Loaded:
 
     def __init__(self) -> None:
         self.copies = multiprocessing.get_context("forkserver")
-        self.copies.set_forkserver_preload(["synth.cli", "synth.pipeline.run", "synth.sources.drafting"])
+        self.copies.set_forkserver_preload([*workers.LOADED, "synth.cli"])  # the application's tests copy it too
 
     def __call__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> Ended:
         with tempfile.TemporaryDirectory() as held:
