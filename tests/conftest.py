@@ -56,6 +56,16 @@ if "TMPDIR" not in os.environ and _in_memory():
     tempfile.tempdir = None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items) -> None:
+    """Tests of what a module makes once run in one process, or each of several would make it for itself."""
+    for item in items:
+        fixtures, module = item._fixtureinfo.name2fixturedefs.values(), item.nodeid.partition("::")[0]
+        shared = any(f[-1].scope == "module" and f[-1].baseid == module for f in fixtures)
+        if shared and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(module))
+
+
 def pytest_collection_finish() -> None:
     _settle()
 

@@ -1,5 +1,7 @@
 """The application under test: the entry script itself, with a ledger and a home of its own."""
 
+import shutil
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from app.run import forecast
 from app.session import access, frame
+from app.session.state import view
+from tests.app.elements import SCHEMA, ended, to_run, upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which is read by a server alone
@@ -57,6 +61,38 @@ def start(home):  # noqa: ARG001 - what it starts must find the home set
         return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=guard).run()
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Where the tests of one finished run have their home, one after the other, and where a copy of it is kept."""
+    place = tmp_path_factory.mktemp("finished")
+    return place / "home", place / "kept", []
+
+
+@pytest.fixture
+def done(home, stored, start, people, monkeypatch, request):  # noqa: ARG001 - ``home`` sets what is not set here
+    """The result of one run on a small table, of a description and by a method that the module may name ``RUN``: made
+    once, then as its folder was at that moment."""
+    place, copy, wizards = stored
+    shutil.rmtree(place, ignore_errors=True)
+    monkeypatch.setenv("SYNTH_HOME", str(place / "home"))
+    monkeypatch.setenv("SYNTH_LEDGER", str(place / "ledger.sqlite"))
+    if wizards:
+        shutil.copytree(copy, place)
+        at = start()
+        at.session_state["wizard"] = deepcopy(wizards[0])
+        at.switch_page(view("result")).run()
+        at._page_hash = ""  # or the test would be led back to this page after every button
+        return at
+    place.mkdir()
+    schema, method = getattr(request.module, "RUN", (SCHEMA, "independent"))
+    at = to_run(upload(start(), people, schema), method=method)
+    at.button(key="spend").click().run()
+    at = ended(at)
+    wizards.append(deepcopy(at.session_state["wizard"]))
+    shutil.copytree(place, copy)
+    return at
 
 
 @pytest.fixture

@@ -17,14 +17,6 @@ FOLD = frame.fold  # as it is; the tests' panels stand open
 SAYS = "The bundle is being checked and packed"
 
 
-@pytest.fixture
-def done(start, people):
-    """The result of a run that has just ended."""
-    at = to_run(upload(start(), people, SCHEMA))
-    at.button(key="spend").click().run()
-    return ended(at)
-
-
 def test_the_page_stands_before_the_bundle_is_packed_and_offers_it_afterwards(done, monkeypatch):
     """Also to a script, which is there before the packing has begun."""
     at, never = done, Future()

@@ -10,22 +10,13 @@ import pytest
 from app.result import export, papers
 from app.run import runs
 from app.session import tasks
-from app.session.state import view
 from synth import app_api
 from synth.app_api import jobs, looks
-from tests.app.elements import SCHEMA, ended, said, to_run, upload
+from tests.app.elements import said
 
 pytestmark = pytest.mark.xdist_group("app")
 DPIA = "documents/dpia.html"
 DAYS = dict.fromkeys(app_api.papers.DATES, "2026-11-25")
-
-
-@pytest.fixture
-def done(start, people):
-    """The page Release of a run that has just ended."""
-    at = to_run(upload(start(), people, SCHEMA))
-    at.button(key="spend").click().run()
-    return ended(at).switch_page(view("result")).run()
 
 
 def of(at):

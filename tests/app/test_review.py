@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 import zipfile
-from copy import deepcopy
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -27,34 +26,7 @@ from tests.app.elements import SCHEMA, all_helped, cancels, downloads, ended, ke
 pytestmark = pytest.mark.xdist_group("app")
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Where the tests of one finished run have their home, one after the other, and where a copy of it is kept."""
-    place = tmp_path_factory.mktemp("review")
-    return place / "home", place / "kept", []
-
-
-@pytest.fixture
-def done(home, stored, start, people, monkeypatch):  # noqa: ARG001 - ``home`` sets what is not set here
-    """The application at Review after one run on a small table: made once, then as its folder was at that moment."""
-    place, copy, wizards = stored
-    shutil.rmtree(place, ignore_errors=True)
-    monkeypatch.setenv("SYNTH_HOME", str(place / "home"))
-    monkeypatch.setenv("SYNTH_LEDGER", str(place / "ledger.sqlite"))
-    if wizards:
-        shutil.copytree(copy, place)
-        at = start()
-        at.session_state["wizard"] = deepcopy(wizards[0])
-        at.switch_page(view("result")).run()
-        at._page_hash = ""  # or the test would be led back to this page after every button
-        return at
-    place.mkdir()
-    at = to_run(upload(start(), people, {**SCHEMA, "weight": "age"}), method="mixture")
-    at.button(key="spend").click().run()
-    at = ended(at)
-    wizards.append(deepcopy(at.session_state["wizard"]))
-    shutil.copytree(place, copy)
-    return at
+RUN = {**SCHEMA, "weight": "age"}, "mixture"  # for ``done``
 
 
 def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done, monkeypatch):

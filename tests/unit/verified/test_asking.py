@@ -340,7 +340,10 @@ def stored(kind, folder, request):
     return folder / "people.parquet", spark().address if kind == "spark" else None
 
 
-SERVERS = [pytest.param(n, marks=pytest.mark.long) for n in ("postgres", "spark")]
+SERVERS = [
+    pytest.param("postgres", marks=pytest.mark.long),
+    pytest.param("spark", marks=[pytest.mark.long, pytest.mark.xdist_group("spark")]),  # where it is started already
+]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "frame", "duckdb", "sqlite", *SERVERS])
