@@ -113,7 +113,7 @@ def _heads(trees: dict[str, ast.Module]) -> dict[str, str]:
 
 
 def _kind(error: ast.Call) -> str:
-    return ast.unparse(error.func).split(".")[-1]
+    return error.func.attr if isinstance(error.func, ast.Attribute) else getattr(error.func, "id", "")
 
 
 def _table(given: ast.Call) -> list[str | None]:
@@ -135,7 +135,7 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
         return [(template(at) if isinstance(at, ast.Constant) else head, "")]
     if _called(node, "Texts"):
         return [(text, "") for text in _table(node)]
-    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "summary" and template(node.value):
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "summary" and template(node.value):
         return [(template(node.value), "")]  # a method in one line
     if isinstance(node, ast.Call) and _kind(node) in ("Said", *(KINDS if errors else ())) and node.args:
         at = node.args[0]
@@ -179,7 +179,8 @@ def texts() -> dict[str, tuple[str, str]]:
     heads, out = _heads(trees), dict[str, tuple[str, str]]()
     for name, tree in trees.items():
         errors = not name.startswith(tuple(f"synth/{part}" for part in ELSEWHERE))
-        pairs = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
+        stem = Path(name).stem
+        pairs = [pair for node in ast.walk(tree) for pair in _of(node, heads, stem, errors=errors)]
         if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
             pairs += [
                 (text, "") for text in map(template, _literals(tree)) if text and (_speaks(text) or _heading(text))

@@ -8,17 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.parsed import nodes
+
+pytestmark = pytest.mark.xdist_group("code")
 ROOT = Path(__file__).resolve().parent.parent
 # Ground first: a room imports rooms that stand before it, and itself.
 ROOMS = ["languages", "errors", "lazy", "files", "schema", "questions", "numeric", "jobs", "sources", "privacy"]
 ROOMS += ["generators", "mechanisms", "release", "verified", "pipeline", "evaluate", "capacity", "report", "cli"]
 LOOSE = {"__init__", "__main__", "app_api"}  # the interfaces and the command's entry: they know every room
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """All nodes of a file's syntax tree: many rules ask for the same files."""
-    return list(ast.walk(ast.parse(path.read_text())))
 
 
 def imports(path: Path) -> set[str]:

@@ -78,8 +78,7 @@ def test_the_tour_says_what_to_do_on_the_sample_until_it_is_ended(start, people)
 
 
 def test_choices_survive_leaving_their_page(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     at.number_input(key="epsilon_number").set_value(0.7).run()
     at.selectbox(key="relation").set_value("replace_one").run()
     at.switch_page(view("table")).run()
@@ -89,8 +88,7 @@ def test_choices_survive_leaving_their_page(start):
 
 
 def test_slider_and_number_show_the_same_epsilon(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     at.select_slider(key="epsilon_slider").set_value(0.1).run()
     assert at.number_input(key="epsilon_number").value == 0.1
     at.number_input(key="epsilon_number").set_value(2.0).run()
@@ -110,8 +108,7 @@ CAUTIONS = [(0.1, "info", ""), (2.0, "info", "weaker"), (8.0, "warning", "Carefu
 
 
 def test_caution_grows_with_epsilon_in_words(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     at.radio(key="cap_kind").set_value("none")
     for epsilon, kind, words in CAUTIONS:
         at.number_input(key="epsilon_number").set_value(epsilon).run()
@@ -123,8 +120,7 @@ def test_caution_grows_with_epsilon_in_words(start):
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0])
 def test_an_impossible_epsilon_is_refused_and_leads_nowhere(start, epsilon):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     at.number_input(key="epsilon_number").set_value(epsilon).run()
     assert "above 0" in at.error[0].value.replace("\\", "")
     assert "spend" not in keys(at)
@@ -204,8 +200,7 @@ def test_nothing_is_spent_before_a_cap_is_chosen(start):
 
 
 def test_a_cap_below_the_run_is_told_before_it_is_set(start):
-    at = sample(start)
-    at.switch_page(view("privacy")).run()
+    at = to_run(sample(start))
     at.number_input(key="cap_value").set_value(0.5).run()
     assert "would not allow this run" in said(at)
     assert "spend" not in keys(at)

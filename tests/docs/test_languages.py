@@ -18,7 +18,9 @@ from synth import languages as language
 from synth.errors import InputError, meant
 from synth.languages import Said
 from synth.release.card.card import meaning
+from tests.parsed import called, nodes
 
+pytestmark = pytest.mark.xdist_group("code")
 PLACE = re.compile(r"\{\w[^{}]*\}")
 BARE = re.compile(r"\{(\d*)((?:![rsa])?(?::[^{}]*)?)\}")
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +87,7 @@ def test_no_field_has_an_empty_text_of_the_frameworks():
     calls = [
         (path.name, node)
         for path in sorted((ROOT / "app").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "multiselect"
     ]
     assert calls
@@ -114,20 +116,16 @@ def test_what_is_stored_is_said_again_and_nothing_else():
         assert type(other["a"]) is str
 
 
-def _of(node: ast.Call) -> str:
-    return ast.unparse(node.func).split(".")[-1]
-
-
 def test_every_error_and_message_has_its_values_beside_its_text():
     """No f-string, sum, ``format`` or ``%`` is a message, and as many values stand beside a text as it has places."""
     kinds, wrong = {"Said", *_texts().KINDS}, []
     for path in sorted((ROOT / "synth").rglob("*.py")):
         name = path.relative_to(ROOT / "synth").as_posix()
-        calls = (n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call))
-        for call in (c for c in calls if _of(c) in kinds and c.args and not name.startswith(_texts().ELSEWHERE)):
+        calls = (n for n in nodes(path) if isinstance(n, ast.Call))
+        for call in (c for c in calls if called(c) in kinds and c.args and not name.startswith(_texts().ELSEWHERE)):
             text, put = call.args[0], ast.JoinedStr | ast.BinOp
-            made = isinstance(text, put) and (len(call.args) > 1 or _of(call) != "Said")
-            formatted = isinstance(text, ast.Call) and _of(text) == "format"
+            made = isinstance(text, put) and (len(call.args) > 1 or called(call) != "Said")
+            formatted = isinstance(text, ast.Call) and called(text) == "format"
             if isinstance(text, ast.Constant) and not any(isinstance(a, ast.Starred) for a in call.args):
                 places = re.findall(r"{[^{}]*}", re.sub("{{|}}", "", text.value))
                 formatted |= len(call.args) > 1 and len(places) != len(call.args) - 1

@@ -15,6 +15,9 @@ from synth.cli import answer as spelling
 from synth.cli import commands
 from synth.pipeline import prepare, request
 from tests.conftest import ROOT
+from tests.parsed import called, nodes
+
+pytestmark = pytest.mark.xdist_group("code")
 
 BUILT = {  # names that a message takes from a variable, by the variable and its file
     ("keyword", "draft_schema.py"): ("categorical", "ordinal", "identifier", "datetime_", "group", "target"),
@@ -57,15 +60,15 @@ NO_PAGE = {"Ledger.grant", "Ledger.rebuild", "methods", "statistics"}
 @cache
 def texts(path: Path) -> tuple[str, ...]:
     """The pieces of a file's string literals, its docstrings left out; variables in them as {their source}."""
-    tree = ast.parse(path.read_text())
-    bodies = [n.body for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    tree = nodes(path)
+    bodies = [n.body for n in tree if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     left_out = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}
-    joined = [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr)]
+    joined = [n for n in tree if isinstance(n, ast.JoinedStr)]
     left_out |= {id(piece) for n in joined for piece in n.values}
-    said = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and SAID.search(ast.unparse(n.func)) and n.args[1:]]
+    said = [n for n in tree if isinstance(n, ast.Call) and n.args[1:] and SAID.search(called(n))]
     said = [n for n in said if isinstance(n.args[0], ast.Constant) and isinstance(n.args[0].value, str)]
     left_out |= {id(n.args[0]) for n in said}
-    plain = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in left_out]
+    plain = [n.value for n in tree if isinstance(n, ast.Constant) and id(n) not in left_out]
     return (*(_whole(n) for n in joined), *(_filled(n) for n in said), *(v for v in plain if isinstance(v, str)))
 
 
@@ -121,9 +124,9 @@ def test_a_name_that_a_message_takes_from_a_variable_is_known_here():
 
 def test_every_option_of_a_message_is_one_in_python():
     """A parameter or a field of that name."""
-    nodes = [n for path in library() for n in ast.walk(ast.parse(path.read_text()))]
-    known = {n.arg for n in nodes if isinstance(n, ast.arg)}
-    known |= {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    all_nodes = [n for path in library() for n in nodes(path)]
+    known = {n.arg for n in all_nodes if isinstance(n, ast.arg)}
+    known |= {n.target.id for n in all_nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
     assert options() <= known
 
 
