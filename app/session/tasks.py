@@ -4,7 +4,11 @@ Nothing here shows anything, and nothing of the application is loaded for it.
 """
 
 import json
+import os
 import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,33 @@ from synth import app_api
 from synth.languages import spoken
 
 Plain = dict[str, Any]
+KINDNESS = 5  # what a forecast adds to its nice value: it steps back behind pages
+Task = Callable[..., Any] | str  # a function of this module, or the name below ``synth`` of one that is loaded there
 LISTS = ("categorical", "ordinal", "identifier")  # hints that name columns
+
+
+def settings() -> dict[str, str]:
+    """What the environment says of the home, the ledger and the rights: told with each task, followed for it."""
+    return {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
+
+
+def work(to: Connection, told: dict[str, str], kind: bool, task: Task, arguments: tuple[Any, ...], named: Any) -> None:
+    """The process's side of ``workers.ask``, here since it has loaded this: what is printed is lost, since it might
+    quote a cell. ``told``: the settings to follow."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.nice(KINDNESS * kind)
+    for name in settings().keys() - told.keys():
+        del os.environ[name]
+    os.environ.update(told)
+    try:
+        deed = attrgetter(task)(synth) if isinstance(task, str) else task
+        to.send((True, deed(*arguments, **named)))
+    except synth.SynthError as error:
+        to.send((False, error))
+    except Exception as error:
+        to.send((False, type(error).__name__))
 
 
 def draft(table: str, source: str | None, hints: Plain, books: dict[str, str]) -> tuple[Plain, list[str]]:

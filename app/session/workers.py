@@ -16,14 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from multiprocessing import forkserver
-from multiprocessing.connection import Connection
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import synth
-from app.session import frame
+from app.session import frame, tasks
+from app.session.tasks import Task
 from synth.languages import _, current
 
 LOADED = (
@@ -38,14 +37,10 @@ LOADED = (
     "sdmetrics.reports.single_table",
 )  # what tasks need; none of it may start a thread, whose locks a copy would find closed for ever
 QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-KINDNESS = 5  # what a forecast adds to its nice value: it steps back behind pages
 RETAINED = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
 LOOK = 0.2  # seconds between looks at what is worked out: a click is heard at each
 Key = tuple[Any, ...]
-Task = (
-    Callable[..., Any] | str
-)  # a function of ``tasks``, or the name below ``synth`` of one that is loaded there alone
 
 _copies = multiprocessing.get_context("forkserver")
 _copies.set_forkserver_preload(list(LOADED))
@@ -81,7 +76,8 @@ def ask(task: Task, *arguments: Any, seconds: float, kind: bool = False, late: s
     """
     warm()
     here, there = _copies.Pipe(duplex=False)
-    worker = _copies.Process(target=_work, args=(there, _settings(), kind, task, arguments, named), daemon=True)
+    asked = (there, tasks.settings(), kind, task, arguments, named)
+    worker = _copies.Process(target=tasks.work, args=asked, daemon=True)
     worker.start()
     there.close()
     try:
@@ -97,29 +93,6 @@ def ask(task: Task, *arguments: Any, seconds: float, kind: bool = False, late: s
     if good:
         return result
     raise result if isinstance(result, synth.SynthError) else RuntimeError(result)
-
-
-def _settings() -> dict[str, str]:
-    """What the environment says of the home, the ledger and the rights: told with each task, followed for it."""
-    return {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
-
-
-def _work(to: Connection, settings: dict[str, str], kind: bool, task: Task, arguments: Key, named: Any) -> None:
-    """The process's side: what is printed is lost, since it might quote a cell."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.nice(KINDNESS * kind)
-    for name in _settings().keys() - settings.keys():
-        del os.environ[name]
-    os.environ.update(settings)
-    try:
-        deed = attrgetter(task)(synth) if isinstance(task, str) else task
-        to.send((True, deed(*arguments, **named)))
-    except synth.SynthError as error:
-        to.send((False, error))
-    except Exception as error:
-        to.send((False, type(error).__name__))
 
 
 def begun(
