@@ -135,7 +135,7 @@ def test_the_public_face_is_small_and_whole():
 
 # Ground first, as for the rooms; the pages stand on all of them, and the entry scripts on the pages' folder.
 GROUPS = ["session", "table", "run", "result", "views"]  # four beside the pages are enough
-ENTRIES = {"__init__", "main", "server"}
+ENTRIES = {"__init__", "main", "pages", "server"}
 
 
 def test_the_app_is_pages_and_what_several_of_them_share():

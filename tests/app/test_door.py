@@ -186,7 +186,8 @@ def test_without_the_token_no_account_of_the_machine_is_answered(tmp_path):
 
 def test_an_address_has_a_token_unless_people_sign_in(monkeypatch):
     for name in ("SYNTH_TOKEN", "SYNTH_ROLES"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what is put there is gone afterwards
+        monkeypatch.delenv(name)
     first = serve_app.shown("0.0.0.0", 80)
     assert first == f"http://127.0.0.1:80/?token={os.environ['SYNTH_TOKEN']}"
     assert len(os.environ["SYNTH_TOKEN"]) >= 32
