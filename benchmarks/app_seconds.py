@@ -4,7 +4,7 @@
 
 The sample, which comes described; `credit` (30,000 x 24) and `bank` (accounts with orders, loans and cards, as tables
 that belong together), which lie beside the checkout. A decision is a click or an entry that says something only a
-person knows (who vouches, how many rows, what is left out); the others lead on. A step ends when the page stands whole;
+person knows (who confirms, how many rows, what to leave out); others lead on. A step ends when the page stands whole;
 on Method, Run and Release when the way on is open (or back, after the last page), and what they then work out is a step
 of its own. Of each step the processor's seconds of the browser and of the server with its helpers are kept too, and the
 messages that the server sent: they tell what the step asks for where other work runs beside. ``--others``: so many
@@ -211,7 +211,7 @@ def sidebar(page: Page, name: str) -> None:
 
 
 def described(tour: Tour) -> None:
-    """What a single table's draft asks: who is a person, codes, lists that tell of persons, and who vouches."""
+    """What a single table's draft asks: who is a person, codes, lists that tell of persons, and who confirms it."""
     if not tour.page.get_by_text("The safe answer is chosen").count():
         tour.choose("Can a person appear in more than one row?", "No: each row is one person")
     if tour.page.get_by_role("button", name="and learn").count():

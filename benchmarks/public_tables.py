@@ -150,7 +150,7 @@ def call(*command: object, **how: Any) -> str:
 
 
 def drafted(folder: Path, options: Sequence[str]) -> dict:
-    """The schema of a folder's train.csv, drafted and vouched for: these tables and their code books are published."""
+    """The schema of a folder's train.csv, drafted and confirmed: these tables and their code books are published."""
     path = folder / "schema.json"
     call(*SYNTH, "schema", "init", folder / "train.csv", "--out", path, "--assume-public", *options)
     facts = json.loads(path.read_text())

@@ -37,7 +37,7 @@ def verdict(result: Any, key: str = "why") -> None:
     uses(result, key)
     if result.reconciled:
         st.caption(frame.escape(prose(result.reconciled)))
-    st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
+    st.markdown(_("**Farthest from the real table** (share of rows that would have to change; a click shows where)"))
     titles = {"column": _("Columns"), "pair": _("Pairs"), "triple": _("Three columns"), "group": _("Groups")}
     for kind, title in titles.items():
         if not (places := result.worst.get(kind)):
@@ -64,7 +64,7 @@ def uses(result: Any, key: str = "why") -> None:
 
 def _figures(result: Any) -> None:
     """The figures beside a second sample's, as a table of Markdown."""
-    head = (_("what for, and why"), _("this table"), _("a second real sample"))
+    head = (_("what for, and why"), _("this table"), _("another sample of real rows"))
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
     for use in result.uses:
         colour, icon = SIGNS[use.level]
@@ -169,8 +169,8 @@ def pairs(result: Any) -> None:
         st.info(_("There is one column only, so there are no pairs."))
         return
     said = _(
-        "Mean distance over all pairs: **{mean:.1f} %** of rows in the wrong place. Two samples of the "
-        "same population would show about {chance:.1f} % by chance alone."
+        "Mean over all pairs: **{mean:.1f} %** of the rows would have to change. Another sample of real rows would "
+        "show about {chance:.1f} % by chance alone."
     )
     st.markdown(said.format(mean=100 * result.pairs_mean, chance=100 * result.pairs_by_chance))
     _pickable(charts.pairs(result), "pairs")
@@ -449,20 +449,23 @@ def _across(result: Any) -> None:
             names = {"child": frame.escape(one.child), "parent": frame.escape(one.parent)}
             shares = {"distance": 100 * one.distance, "by_chance": 100 * one.by_chance}
             said = _(
-                "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
-                "number (a second real sample: {by_chance:.1f} %)"
+                "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another number "
+                "(another sample of real rows: {by_chance:.1f} %)"
             )
             st.markdown(said.format(**names, **shares))
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
     said = _(
-        "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
-        "would be as far off by chance, and independent columns as far off as the relation is strong."
+        "**How columns relate to each other:** the share of rows that would have to change. Beside it, what another "
+        "sample of real rows would show by chance, and what columns that have nothing to do with each other would "
+        "show."
     )
     st.markdown(said)
-    heads = (_("About"), _("This release"), _("A second real sample"), _("Independent columns"))
+    heads = (_("About"), _("This release"), _("Another sample of real rows"), _("Independent columns"))
     frame.table(heads, [(about, *map(percent, result.mean(about))) for about in result.pairs])
     if result.pairs:
-        said = _("Each pair beside a second real sample and beside independent columns.")
+        said = _(
+            "Each pair beside another sample of real rows, and beside columns that have nothing to do with each other."
+        )
         label = _("Pairs of columns, the farthest first")
         about = st.selectbox(label, list(result.pairs), key="across_about", help=said)
         pair = _("{first} and {second}")

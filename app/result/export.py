@@ -24,21 +24,21 @@ TALL = 700  # height of a page that is shown inside one, pixels
 
 
 def standing(release: Path) -> None:
-    """What somebody vouched for and stands in the result word for word: bounds and values; from the release alone."""
+    """What somebody confirmed and stands in the result word for word: bounds and values; from the release alone."""
     if bounds := app_api.standing_bounds(release):
         said = _(
-            "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
-            "round number may be one person's value."
+            "**Bounds in the description, because somebody confirmed that they are public:** {listed}. A bound that "
+            "is no round number may be one person's value."
         )
         listed = "; ".join(frame.escape(f"{name} {bound}") for name, bound in bounds.items())
         st.info(said.format(listed=listed), icon=":material/straighten:")
     there = standing_begun(release).result()
     if not there:
-        st.caption(_("This result contains no list of values that somebody vouched for."))
+        st.caption(_("This result contains no list of values that somebody confirmed as public."))
         return
     said = _(
-        "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({listed}). "
-        "Is each of them public knowledge?"
+        "**Word for word, because somebody confirmed that they are public:** {sum:,} values are in this result "
+        "({listed}). Is each of them public knowledge?"
     )
     ordered = sorted(there.items(), key=lambda pair: -pair[1])
     listed = ", ".join(f"{frame.escape(name)} {numerals(f'{many:,}')}" for name, many in ordered)
@@ -51,7 +51,7 @@ def standing_rare(few: dict[str, int] | None, release: Path) -> None:
         return
     there, of = standing_begun(release).result(), _("{n} {k} of {get}")
     named = ", ".join(of.format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k) or _("none")
-    said = _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.")
+    said = _("**Values that somebody confirmed as public and that occur in fewer than 10 real rows:** {named}.")
     st.markdown(said.format(named=named))
 
 

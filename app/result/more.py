@@ -48,7 +48,7 @@ def _more(job: jobs.Job, place: Path) -> None:
     many, usual, most = _("How many rows"), 10_000, MOST_ROWS
     said = _("Conditions that every drawn row meets, such as women over 65.")
     if several:
-        many, usual, most = _("How many rows of {root}, with everything below them"), 1000, MOST_ROOTS
+        many, usual, most = _("How many rows of {root}, each with all that belongs to it"), 1000, MOST_ROOTS
         said = _("Conditions that are met: of a table below the root, by one of its rows.")
     elif runs.is_joined(job):
         many = _("How many persons, each with all rows")

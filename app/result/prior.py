@@ -1,4 +1,4 @@
-"""Where prior knowledge was right and where the rows corrected it: released answers only."""
+"""Where public data was right and where the rows corrected it: released answers only."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,8 +23,8 @@ def section(place: Path, card: dict[str, Any]) -> None:
     st.subheader(_("What was known, and what the rows said"), anchor=False)
     names = ", ".join(p["name"] for p in card["priors"])
     said = _(
-        "The prior knowledge ({names}) beside the noisy answers and the synthetic table. Released answers only: it "
-        "may be published, and stands in the report."
+        "The public data ({names}) beside the noisy answers and the synthetic table. Released answers only: it may "
+        "be published, and stands in the report."
     )
     st.markdown(said.format(names=frame.escape(names)))
     wanted = workers.of_release(place, "app_api.prior_evidence", seconds=PATIENCE)
@@ -43,7 +43,7 @@ def _shown(result: list[Any]) -> None:
     st.markdown(said.format(right=len(result) - len(wrong), all=len(result), wrong=len(wrong)))
     shares = {_("Off the answers"): "off", _("by noise and chance"): "by_chance", _("It counted for"): "weight"}
     cells: dict[str, list[Any]] = {_("Columns"): [", ".join(e.columns) for e in result]}
-    cells[_("Prior")] = [e.prior for e in result]
+    cells[_("Public data")] = [e.prior for e in result]
     cells |= {title: [100 * getattr(e, share) for e in result] for title, share in shares.items()}
     cells[_("Verdict")] = [_("corrected") if e.corrected else _("right") for e in result]
     config = {title: st.column_config.NumberColumn(format="%.1f %%") for title in shares}
@@ -53,7 +53,7 @@ def _shown(result: list[Any]) -> None:
         range(len(result)),
         key="evidence_of",
         format_func=lambda i: f"{', '.join(result[i].columns)} ({result[i].prior})",
-        help=_("Those that the prior was farthest off first."),
+        help=_("Those that the public data was farthest off first."),
     )
     one = result[at]
     if len(one.columns) == 1:

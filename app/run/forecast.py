@@ -94,8 +94,8 @@ def joined_shown(w: Wizard, plan: Any) -> None:
         "little of it will show, whatever the method."
     )
     about = _(
-        "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
-        "out. “Noise covers it”: {covered:.0f} % and more."
+        "Share of rows that would have to change because of noise alone, at most; the fitted model averages much of "
+        "it out. “Noise covers it”: {covered:.0f} % and more."
     )
     st.caption(about.format(covered=100 * COVERED), help=said)
     if w.rows < FEW:
@@ -179,7 +179,7 @@ def _uses_shown(known: Plans, curve: Plans) -> None:
     st.subheader(_("What the named uses get"), anchor=False)
     for use in plan.uses:
         st.markdown(f"- {frame.escape(use_in_words(use))}")
-    label = _("Rows in the wrong place at most (percent)")
+    label = _("Rows that would have to change, at most (percent)")
     about = _(
         "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
     )
@@ -205,7 +205,8 @@ def use_in_words(use: Any) -> str:
     if use.error is None:
         return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
     said = _(
-        "{use}: up to {error:.2g} % of the rows in the wrong place by noise; a second real sample {second:.2g} %"
+        "{use}: by noise up to {error:.2g} % of the rows would have to change; another sample of real rows: "
+        "{second:.2g} %"
     ).format(use=use.use, error=100 * use.error, second=100 * use.second)
     if use.means is None:
         return said

@@ -136,8 +136,8 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
     st.caption(about)
     if several(w):
         about = _(
-            "One row of each unit is looked at in each table, drawn at random, so that a unit with many rows is "
-            "protected like any other. A value that few units have is not learnt, however often they have it."
+            "Of each that is protected one row is looked at in each table, drawn at random, so that whoever has many "
+            "rows is protected like any other. A value that few have is not learnt, however often they have it."
         )
         st.caption(about)
     columns = st.multiselect(
@@ -152,7 +152,7 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
     first, cap = _cap(w)
     blocked = not columns or not dataset(w) or w.table is None or not answers
     if not answers:
-        keyed = _("First vouch below for the keys and their bounds.")
+        keyed = _("First confirm the keys and their bounds below.")
         st.caption(keyed if several(w) else _("First answer whether a person can appear in more than one row."))
     said = _("Spend epsilon {epsilon:g} and learn")
     if first:

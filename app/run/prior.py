@@ -1,4 +1,4 @@
-"""Prior knowledge of a table: public files and earlier releases, what they cover, and what they are worth."""
+"""Public data beside a table: public files and earlier releases, what they cover, and what they are worth."""
 
 import json
 import shutil
@@ -25,14 +25,14 @@ PREVIEW = "preview"  # folder of the preview, beside the note of the table
 
 
 def asked(w: Wizard) -> dict[str, Any]:
-    """The options of a request about priors, with why each is public and who vouches, as it stands on the card;
+    """The options of a request about priors, with why each is public and who confirms it, as it stands on the card;
     nothing without any. Errors: UsageError for another's."""
     if together(w) or not w.priors:
         return {}
     for one in w.priors:
         if not _open_to_visitor(w, Path(one["path"])):
             raise synth.UsageError(_("{name}: it is somebody else's, or gone; take it out").format(name=one["name"]))
-    reasons = tuple(f"{k['why']}; vouched for by {k['who']}" if k["who"] else k["why"] for k in w.priors)
+    reasons = tuple(f"{k['why']}; confirmed by {k['who']}" if k["who"] else k["why"] for k in w.priors)
     return {"prior": tuple(one["path"] for one in w.priors), "prior_reason": reasons}
 
 
@@ -40,7 +40,7 @@ def barred(w: Wizard) -> str:
     """Why the chosen method cannot take the priors, empty where it can."""
     if not w.priors or together(w) or w.method == "mixture":
         return ""
-    said = _("{method} takes no prior knowledge. Choose mixture under Experts, or take it out on the page The table.")
+    said = _("{method} takes no public data. Choose mixture under Experts, or take it out on the page The table.")
     return said.format(method=w.method)
 
 
@@ -211,7 +211,7 @@ def section() -> None:
     for i, one in enumerate(w.priors):
         with st.container(border=True):
             left, right = st.columns([5, 1], vertical_alignment="center")
-            said = _("{why}; vouched for by {who}").format(**one) if one["who"] else _("an earlier release")
+            said = _("{why}; confirmed by {who}").format(**one) if one["who"] else _("an earlier release")
             left.markdown(f"**{frame.escape(one['name'])}**: {frame.escape(said)}")
             if right.button(_("Take out"), key=f"drop_prior_{i}", help=_("The run then does not use it.")):
                 drop(w, i)
@@ -220,7 +220,7 @@ def section() -> None:
     if reason := barred(w):
         st.warning(frame.escape(reason), icon=":material/block:")
     said = _(
-        "The guarantee holds given these tables: whoever vouches says that they were not made from the private "
+        "The guarantee holds given these tables: whoever confirms them says that they were not made from the private "
         "rows. Each stands on the card, with its hash. Where private rows are few, the release holds up to 4,096 "
         "rows of a public file."
     )
@@ -300,7 +300,7 @@ def _chosen(w: Wizard, kind: str, runs: list[Any], places: list[Any]) -> Any:
 
 
 def _form(w: Wizard) -> None:
-    """Which, why it is public, and who vouches for that."""
+    """Which, why it is public, and who confirms that."""
     if not w.priors:
         said = _(
             "Nothing is named, which is the safe answer. An older public file, a neighbour's table or the last "
@@ -329,11 +329,11 @@ def _form(w: Wizard) -> None:
             placeholder=_("published by the office in 2024, with a link"),
             help=_("It goes onto the card, for everybody to read."),
         ).strip()
-        said = _("A person or an office. Whoever vouches says that it was not made from the private rows.")
-        label = _("Who vouches for it?")
+        said = _("A person or an office. Whoever confirms it says that it was not made from the private rows.")
+        label = _("Who confirms that it is public?")
         who = right.text_input(label, value=access.me().name, key=f"prior_who_{w.edition}", help=said).strip()
     if st.button(
-        _("Use it as prior knowledge"),
+        _("Use it as public data"),
         key="add_prior",
         disabled=chosen is None or not (released or (why and who)),
         icon=":material/library_add:",
@@ -388,11 +388,11 @@ def _shown(w: Wizard, result: Any) -> None:
     errors = {n: between(result, n, w.epsilon) for n in ("without", "beside", "alone")}
     what = _("tables of two columns") if result[0].without.pairs is not None else _("single columns")
     said = _(
-        "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
-        "if your table is like {like}. The public table alone: {alone:.2g} %."
+        "For {what}, about **{beside:.2g} %** of the rows would have to change, not **{without:.2g} %**, if your "
+        "table is like {like}. The public table alone: {alone:.2g} %."
     ).format(what=what, like=frame.escape(result[0].like), **{n: 100 * e for n, e in errors.items()})
     st.markdown(said)
-    labels, axis = [_("without it"), _("with it"), _("public table alone")], _("rows in the wrong place")
+    labels, axis = [_("without it"), _("with it"), _("public table alone")], _("rows that would have to change")
     chart = charts.bars(labels, {"": list(errors.values())}, axis=axis, colours=[charts.GREEN])
     st.altair_chart(chart.properties(description=said.replace("**", "")), key="prior_worth")
     said = _(

@@ -226,7 +226,7 @@ def learnt(job: jobs.Job) -> Path:
 
 
 def _bare(column: Plain) -> Plain:
-    """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
+    """A column without the facts that can be learnt; missing codes stay where somebody confirms them."""
     retained = ("type", "description", "format", *(("missing",) if column.get("source") != "unconfirmed" else ()))
     if (column.get("grouping") or {}).get("kind") == "prefix":
         retained = (*retained, "grouping")

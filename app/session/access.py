@@ -49,7 +49,7 @@ def visitor() -> Visitor | None:
 def signed_in() -> str:
     """The address of whoever signed in; empty for nobody."""
     asked = _asks.get()
-    return vouched(st.user) if asked is None else asked
+    return verified_address(st.user) if asked is None else asked
 
 
 def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
@@ -88,10 +88,10 @@ def zipped(files: Sequence[Path]) -> bytes:
     return out.getvalue()
 
 
-def vouched(reported: Mapping[str, Any]) -> str:
-    """The address that the provider vouches for; empty where it does not say that it verified it.
+def verified_address(reported: Mapping[str, Any]) -> str:
+    """The address that the provider confirms; empty where it does not say that it verified it.
 
-    >>> vouched({"is_logged_in": True, "email": "ann@x.org"})
+    >>> verified_address({"is_logged_in": True, "email": "ann@x.org"})
     ''
     """
     sure = reported.get("is_logged_in") is True and reported.get("email_verified") is True

@@ -217,7 +217,7 @@ def two_way(result: Any, names: tuple[str, str], table: str) -> alt.Chart:
 def pairs(result: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
     shown, _other = result.chart()
-    return heat(shown, colour=_("rows in the wrong place"), high=24).properties(
+    return heat(shown, colour=_("rows that would have to change"), high=24).properties(
         title=headed(_("Distance of pairs")),
         description=_(
             "Distance of each two columns between the real and the synthetic table, on average {pairs_mean:.1f} "
@@ -276,7 +276,7 @@ def reach(result: list[Any], here: Any) -> Any:
     band = base.mark_area(opacity=0.18).encode(
         x=x, y=alt.Y("low:Q", scale=scale, title=None, axis=axis), y2="high:Q", color=colour
     )
-    height = alt.Y("likely:Q", scale=scale, title=_("rows in the wrong place"), axis=axis)
+    height = alt.Y("likely:Q", scale=scale, title=_("rows that would have to change"), axis=axis)
     line = base.mark_line(strokeWidth=2.5).encode(x=x, y=height, color=colour, tooltip=tips)
     dots = mine.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=height, color=colour, tooltip=tips)
     rule = mine.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)
@@ -289,8 +289,8 @@ def reach(result: list[Any], here: Any) -> Any:
         height=330,
         title=alt.TitleParams(_("What the result will show, 9 times of 10"), anchor="start"),
         description=_(
-            "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
-            "{reported}."
+            "Rows that would have to change, fewer from epsilon {epsilon:g} to {epsilon2:g}. At epsilon "
+            "{epsilon3:g}: {reported}."
         ).format(epsilon=result[0].epsilon, epsilon2=result[-1].epsilon, epsilon3=here.epsilon, reported=message),
     )
 

@@ -244,7 +244,7 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
         return False
     if roles.place() is None or not below.startswith((UPLOAD, MEDIA)):
         return True
-    who = access.vouched(_claims(headers))
+    who = access.verified_address(_claims(headers))
     if below.startswith(MEDIA):
         return _given(below.removeprefix(MEDIA).partition(".")[0], who)
     try:

@@ -27,7 +27,7 @@ TEN_WORDS = Texts(
         "Budget": "The epsilon that all runs on the same people may spend together. What is spent does not come back.",
         "Ledger": "The record of all that was spent, line by line. An altered line is always detected.",
         "Description": "What anyone may know of the table without seeing its rows: columns, kinds, possible values.",
-        "To vouch": "To say that a fact is public knowledge and does not come from the rows.",
+        "To confirm": "To say that a fact is public knowledge and does not come from the rows.",
         "Release": "What may leave: noisy answers and everything made from them. It can be shared freely.",
         "Steward only": "Compared with the real rows without noise. It stays with whoever may see those rows.",
     }
@@ -35,8 +35,8 @@ TEN_WORDS = Texts(
 WHY = Texts(
     table={
         "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
-        "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that somebody is "
-        "103. What you vouch for is published without noise.",
+        "Who confirms it": "A fact taken from the rows can identify somebody: a largest age of 103 says that somebody "
+        "is 103. What you confirm is published without noise.",
         "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
         "many rows is not.",
         "Names and numbers of persons": "An identifier is never learnt: made-up keys stand in their place.",

@@ -266,10 +266,10 @@ def checked(w: Wizard) -> Any:
 
 
 def confirmed(w: Wizard) -> bool:
-    """Whether the description is sound and somebody vouches for every fact."""
+    """Whether the description is sound and somebody confirms every fact."""
     result, _other = facts_of(w)
-    vouched = result is not None and not result.unconfirmed() and not apart(w)
-    return vouched and answered(w) and is_read(w)
+    confirmed = result is not None and not result.unconfirmed() and not apart(w)
+    return confirmed and answered(w) and is_read(w)
 
 
 def is_read(w: Wizard) -> bool:
@@ -283,7 +283,7 @@ def answered(w: Wizard) -> bool:
 
 
 def alone(w: Wizard) -> dict[str, str]:
-    """The columns of the table whose list of values must be vouched for alone, each with why."""
+    """The columns of the table whose list of values must be confirmed alone, each with why."""
     return alone_in(effective_own(w))
 
 
@@ -308,7 +308,7 @@ def lacks(w: Wizard) -> tuple[str, str]:
     if w.table is None:
         return _("Choose a table first."), "table"
     if not ready(w)["privacy"]:
-        return _("Finish the description first: every column needs somebody to vouch."), "table"
+        return _("Finish the description first: somebody must confirm every column."), "table"
     return _("First state roughly how many rows there are: the forecast depends on it."), "privacy"
 
 

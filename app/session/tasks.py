@@ -157,7 +157,7 @@ def previewed(text: str, out: str, **asked: Any) -> tuple[Any, str]:
 
 
 def compared(table: str, release: str) -> Any:
-    """A release beside the real rows, its verdict, and vouched values that are rare."""
+    """A release beside the real rows, its verdict, and confirmed values that are rare."""
     place = Path(release)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
     schema = synth.Schema.load(place / "schema.json")

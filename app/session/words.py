@@ -18,8 +18,8 @@ KINDS = Texts(
     identifier="identifier (not learnt)",
     omitted="left out (never read)",
 )
-SOURCES = Texts(declared="I vouch for it", public="published", private="learnt with budget", unconfirmed="nobody yet")
-VOUCHED = Texts(public="published", declared="vouched for here", private="learnt with budget")
+SOURCES = Texts(declared="I confirm it", public="published", private="learnt with budget", unconfirmed="nobody yet")
+VOUCHED = Texts(public="published", declared="confirmed here", private="learnt with budget")
 RELATIONS = Texts(
     add_remove="One row is in the table or not (recommended)",
     replace_one="One row is replaced by any other",
@@ -276,7 +276,7 @@ LABELS = Texts(
     delta="Allowance (delta)",
     dialect="How the CSV is written",
     epsilon="Privacy loss (epsilon)",
-    error="Rows in the wrong place at most (percent)",
+    error="Rows that would have to change, at most (percent)",
     formats="Formats of columns, one a line",
     group="Group it by its first characters",
     how="This run was chosen",
@@ -294,7 +294,7 @@ LABELS = Texts(
     public="Public tables",
     reasons="Why may",
     relation="What is hidden",
-    root="Table of the units",
+    root="Table of those it protects",
     rows="About how many rows are there?",
     separate="No person is in both",
     shadow_runs="With membership attacks by shadow runs",

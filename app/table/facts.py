@@ -177,7 +177,7 @@ def read_codes(text: object) -> list[str]:
 
 
 def confirm(plain: Plain, names: list[str]) -> Plain:
-    """The description with these columns vouched for, where nobody did before."""
+    """The description with these columns confirmed, where nobody did before."""
     columns = {
         n: {**c, "source": "declared"} if n in names and c.get("source") == "unconfirmed" else c
         for n, c in plain["columns"].items()
@@ -191,7 +191,7 @@ def with_column(plain: Plain, name: str, column: Plain) -> Plain:
 
 
 def alone(plain: Plain, name: str, reason: str) -> Plain:
-    """The description with one list of values vouched for, for this reason."""
+    """The description with one list of values confirmed, for this reason."""
     return with_column(plain, name, {**plain["columns"][name], "reason": reason.strip(), "source": "declared"})
 
 
@@ -251,7 +251,12 @@ def _columns(base: pd.DataFrame) -> dict[str, Any]:
         "empty": tick(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
         "missing": text(_("Missing"), width=84, help=missing),
         "source": menu(
-            _("Who vouches"), width=112, options=sources, format_func=words.SOURCES.__getitem__, required=True, help=who
+            _("Who confirms it"),
+            width=112,
+            options=sources,
+            format_func=words.SOURCES.__getitem__,
+            required=True,
+            help=who,
         ),
         "description": text(_("Note"), width=60, help=_("For readers of the result. Optional.")),
     }
@@ -261,16 +266,15 @@ FEW = ": few distinct whole numbers"  # how the draft begins to say so, after th
 
 
 def codes_section() -> None:
-    """The question where the draft leaves it open; what stands is taken with the columns that are vouched for."""
+    """The question where the draft leaves it open; what stands is taken with the columns that are confirmed."""
     w = wizard()
     names = codes_asked(w)
     if not names:
         return
     with st.container(border=True):
         said = _(
-            "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
-            "are codes: each value is then a group of its own. What is chosen here is taken with what you vouch "
-            "for below."
+            "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they are codes: "
+            "each value is then a group of its own. What is chosen here is taken with what you confirm below."
         )
         st.markdown(said)
         said = _("Take out those that count or measure: ages, years, visits. Between its bounds a code has all values.")
@@ -294,7 +298,7 @@ def _standing(w: Wizard, names: list[str]) -> list[str]:
 
 
 def codes_asked(w: Wizard) -> list[str]:
-    """The columns about which the question is open. Whoever vouches for one as a number has answered."""
+    """The columns about which the question is open. Whoever confirms one as a number has answered."""
     columns = own(w)["columns"]
     return [n for n in doubted(w) if columns[n].get("source") == "unconfirmed"]
 
@@ -326,9 +330,9 @@ def person_section() -> None:
     options = ["row", *names]
     if asked and w.plain.get("unit") in names:
         said = _(
-            "In the table {stated} repeats. If it names persons, keeping {most} rows of each keeps 95 % of "
-            "the rows. The safe answer is chosen, and taken with what you learn or vouch for below. It "
-            "protects a person with all rows kept."
+            "In the table {stated} repeats. If it names persons, keeping {most} rows of each keeps 95 % of the rows. "
+            "The safe answer is chosen, and taken with what you learn or confirm below. It protects a person with "
+            "all rows kept."
         )
         said = said.format(stated=frame.escape(str(stated)), most=w.plain.get("max_rows"))
         st.info(said, icon=":material/group:")
@@ -364,7 +368,7 @@ def _belonging(w: Wizard) -> None:
     """Whether the rows of one person stay together, which columns are the person's own, and the order of rows."""
     said = _(
         "A made-up person then has several rows that fit each other: the same sex on every visit, visits in order; "
-        "for the same promise, by the method mixture, without prior knowledge."
+        "for the same promise, by the method mixture, without public data."
     )
     label = _("Keep the rows of one person together")
     wanted = st.toggle(label, key=frame.held(f"linked_{w.edition}", linked(w), [True, False]), help=said)
@@ -429,7 +433,7 @@ def of_persons(w: Wizard) -> bool:
 
 
 def proposed(w: Wizard) -> bool:
-    """Whether an answer stands that nobody has given: it is taken with what is learnt or vouched for next."""
+    """Whether an answer stands that nobody has given: it is taken with what is learnt or confirmed next."""
     return not state.answered(w) and w.plain.get("unit") in identifiers(w.plain)
 
 

@@ -173,7 +173,7 @@ def redraft(w: Wizard, hints: Plain) -> tuple[Plain, list[str]]:
     formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
     plain, notes = drafted(str(w.table), w.source, {"dialect": retained, "formats": formats, **hints}, {}, many=False)
     if {**plain.get("dialect", {}), "source": before.get("source")} == before:
-        plain["dialect"] = before  # who vouched for it still does
+        plain["dialect"] = before  # who confirmed it still does
     return plain, notes
 
 

@@ -1,4 +1,4 @@
-"""What holds several tables together: which rows belong to which, how many are kept, who vouches."""
+"""What holds several tables together: which rows belong to which, how many are kept, who confirms it."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def section() -> None:
     result, _problem = facts_of(w, complete=False)
     if result is not None:
         whole = _(
-            "**The unit of privacy is {unit}**: epsilon limits how sure anybody can be that it was in the data. All "
+            "**Whom it protects: {unit}**. Epsilon limits how sure anybody can be that it was in the data. All "
             "tables have one budget."
         )
         unit = frame.escape(prose(result.unit_in_words))
@@ -116,7 +116,7 @@ def _parents(w: Wizard) -> None:
                 format_func=frame.escape,
                 horizontal=True,
                 key=f"parent_{w.edition}_{child}",
-                help=_("Each row then is a part of its parent's unit."),
+                help=_("Each row then belongs to the same one as its parent."),
             )
             if st.button(_("Keep this key"), key=f"keep_key_{child}", icon=":material/check:"):
                 rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(retained)]]
@@ -170,7 +170,7 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
 
 
 def waiting(w: Wizard) -> bool:
-    """Whether a key waits for somebody to vouch."""
+    """Whether a key waits for somebody to confirm."""
     return any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ()))
 
 

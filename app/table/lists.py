@@ -1,4 +1,4 @@
-"""Lists of values that tell of persons: each is learnt, grouped, left out, or vouched for alone with a reason."""
+"""Lists of values that tell of persons: each is learnt, grouped, left out, or confirmed alone with a reason."""
 
 from collections.abc import Callable
 
@@ -108,7 +108,7 @@ def _column(w: Wizard, name: str, why: str, keep: Keep) -> None:
         st.caption(told.format(what=what, shown=shown))
         example = _("the national list of diagnosis codes") if count else _("the questionnaire says so")
         reason = _reason(_("Why may {what} be public?").format(what=what), f"reason_{w.edition}_{key}", example)
-        label = _("I vouch for {what} of {name}").format(what=what, name=name)
+        label = _("I confirm {what} of {name}").format(what=what, name=name)
         if st.button(label, key=f"alone_{key}", disabled=not reason):
             said = _("What is said of {shown} is public on your word.").format(shown=shown)
             keep(facts.alone(own(w), name, reason), said)

@@ -182,7 +182,7 @@ def redraft(w: Wizard, hints: Plain) -> None:
         if not several(w) and state.answered(w) and _fits(w.plain, plain):
             plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
         w.left_out = []
-        intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
+        intake.replace(plain, _("A new draft is made. Nobody has confirmed it yet."))
 
 
 def _fits(before: Plain, plain: Plain) -> bool:
@@ -203,7 +203,7 @@ def _of_several(w: Wizard) -> Plain:
         _("One key of it, with all below, is what privacy protects: a patient, a household."),
         _("as drafted"),
     )
-    root = left.selectbox(_("Table of the units"), names, None, key="hint_root", placeholder=drafted, help=said)
+    root = left.selectbox(_("Table of whom it protects"), names, None, key="hint_root", placeholder=drafted, help=said)
     said = _("Tables that everybody may have, such as a list of districts: copied into the release as they are.")
     public = right.multiselect(_("Public tables"), names, key="hint_public", placeholder=_("none"), help=said)
     said = _("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above.")
@@ -225,7 +225,7 @@ def table_choice() -> None:
         args=(w,),
         format_func=lambda n: f"{n}{' ✓' if not _waits(w, n) else ''}",
         label_visibility="collapsed",
-        help=_("A tick: somebody vouches for all of it."),
+        help=_("A tick: somebody has confirmed all of it."),
     )
     w.at = result or opened(w)
     st.markdown(_("**{shown}**, {number} columns").format(shown=frame.escape(opened(w)), number=len(own(w)["columns"])))

@@ -175,7 +175,7 @@ def rules(*, across: bool = False) -> None:
         title = _("Rules across tables (optional)")
         lead = _("What holds between a row and the rows above or below it, whoever is in the tables. ")
         key, drop, held = "rules_across", "drop_across", wizard().plain
-    lead += _("Synthetic rows keep these rules, and they cost nothing: they are facts that you vouch for.")
+    lead += _("Synthetic rows keep these rules, and they cost nothing: they are facts that you confirm as public.")
     items, keep = list(held.get("constraints") or []), _keep("constraints", whole=across)
     panel(title, key, lead, items, rule_sentence, keep, lambda rules: _rule_form(rules, across=across), drop=drop)
 

@@ -53,7 +53,7 @@ def page() -> None:
 
 def _shown(result: Any, out: str) -> None:
     """What the comparison would show, and the pages."""
-    said = _("Rows in the wrong place: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.")
+    said = _("Rows that would have to change: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.")
     st.markdown(said.format(columns=100 * result.one_way_mean, pairs=100 * result.pairs_mean))
     st.caption(_("“Real” below are the public rows that stand in for your table."))
     with charts.marked(_(MARK)):

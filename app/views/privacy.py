@@ -86,7 +86,7 @@ def _choose(w: Wizard) -> None:
     if not state.several(w) and facts.of_persons(w) and (most := w.plain.get("max_rows") or 1) > 1:
         st.caption(facts.rows_together(most) if state.linked(w) else facts.rows_apart(most))
     if names := prior.line(w):
-        st.caption(_("**Prior knowledge:** {names}").format(names=names))
+        st.caption(_("**Public data:** {names}").format(names=names))
     twins = learning.same_choice(w)
     if barred := _barred(w) or prior.barred(w):
         st.error(frame.escape(barred), icon=":material/block:")
@@ -258,7 +258,7 @@ def _choice(w: Wizard, *, tree: bool) -> None:
 
         frame.fold(_("Options of the method"), "options", draw)
     if VECTORS & set(result["reads"]):
-        frame.fold(_("Rows as vectors"), "vectors", lambda: _vectors(w))
+        frame.fold(_("What the method sees of a row"), "vectors", lambda: _vectors(w))
 
 
 def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:

@@ -75,7 +75,7 @@ def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> N
     """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
     covers = prose(card["relation_in_words"])
     if "unit_in_words" in card:
-        covers += _("; the unit is {unit_in_words}").format(unit_in_words=prose(card["unit_in_words"]))
+        covers += _("; it protects {unit_in_words}").format(unit_in_words=prose(card["unit_in_words"]))
     said = _(
         "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody knows. It "
         "covers {relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "

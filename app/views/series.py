@@ -19,8 +19,8 @@ DELTA = 1e-5
 def page() -> None:
     """The plan, the waves, the changes."""
     said = _(
-        "A table that is released every year. Each release takes the one before as prior knowledge, so that it "
-        "gets better at the same epsilon; **whoever is in all of them has the sum**."
+        "A table that is released every year. Each release builds on the one before, which is public data, so that "
+        "it gets better at the same epsilon; **whoever is in all of them has the sum**."
     )
     frame.head("series", said)
     _plan()
@@ -69,14 +69,14 @@ def _waves() -> list[Any]:
     for job in waves:
         card = json.loads((prior.release_place(job) / prior.CARD).read_text(encoding="utf-8"))
         known, whole = [p["name"] for p in card.get("priors") or ()], card.get("in_all_releases") or card
-        total = _("guarantees of unlike units or relations, which have no sum")
+        total = _("guarantees that protect unlike things, which have no sum")
         if "apart" not in whole:
             total = _("epsilon {epsilon:g}, delta {delta}").format(
                 epsilon=whole["epsilon"], delta=words.small(whole["delta"])
             )
         day = words.moment(datetime.fromisoformat(card["created"]))
         lines.append((day, numerals(f"{card['epsilon']:g}"), ", ".join(known) or "–", total))
-    frame.table((_("Releases"), _("Epsilon"), _("Prior knowledge"), _("In it and in all that it rests on")), lines)
+    frame.table((_("Releases"), _("Epsilon"), _("Public data"), _("In it and in all that it rests on")), lines)
     said = _("The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run.")
     st.caption(said.format(epsilon=caps.of(name).epsilon, name=frame.escape(name)))
     if name == dataset(w) and w.place is not None and w.table is not None:
@@ -85,7 +85,7 @@ def _waves() -> list[Any]:
 
 
 def _take_all(w: Any, waves: list[Any]) -> None:
-    """The way to the next wave: every release so far as prior knowledge of the table that is open, the last one first.
+    """The way to the next wave: every release so far as public data of the table that is open, the last one first.
 
     All of them, for a release's rows carry the errors of its model on; its noisy answers err each by itself.
     """
@@ -94,13 +94,13 @@ def _take_all(w: Any, waves: list[Any]) -> None:
     if not left:
         st.caption(
             ngettext(
-                "The release above is prior knowledge of the run that is being prepared.",
-                "All {n} releases above are prior knowledge of the run that is being prepared.",
+                "The run that is being prepared builds on the release above.",
+                "The run that is being prepared builds on all {n} releases above.",
                 len(waves),
             )
         )
     elif st.button(
-        ngettext("Take this release as prior knowledge", "Take {n} releases as prior knowledge", len(left)),
+        ngettext("Build on this release", "Build on {n} releases", len(left)),
         key="add_prior",
         icon=":material/library_add:",
         help=_("Of the run that is being prepared: every wave so far, which tells most. Nothing is spent."),
@@ -141,8 +141,8 @@ def _changes(waves: list[Any]) -> None:
             st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
             about = _(
                 "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
-                "chance. The noisy counts of both releases are compared, not their tables, into which prior "
-                "knowledge carries the earlier one. It can be published: released answers only."
+                "chance. The noisy counts of both releases are compared, not their tables, since the later builds on "
+                "the earlier one. It can be published: released answers only."
             )
             st.caption(about)
 

@@ -35,7 +35,7 @@ def page() -> None:
     _described(w)
     with top:
         _checklist(w)  # as it stands after this run's edits
-    frame.onward("table", blocked=_blocked(), beside=_vouch)
+    frame.onward("table", blocked=_blocked(), beside=_confirm_all)
 
 
 def _choices() -> None:
@@ -119,7 +119,9 @@ def _description(key: str) -> tuple[Any, list[Any]]:
     """What the steward already has in writing: a description and code books."""
     said = _("Saved earlier on the page The table, or SDV metadata. Without one, you confirm a draft next.")
     given = st.file_uploader(_("Description (optional, JSON)"), type=["json"], key=f"schema_{key}", help=said)
-    said = _("A file for each column, named after it (sex.csv), with the header value,label. You vouch for it.")
+    said = _(
+        "A file for each column, named after it (sex.csv), with the header value,label. You confirm that it is public."
+    )
     label = _("Code books (optional, CSV)")
     books = st.file_uploader(label, type=["csv"], accept_multiple_files=True, key=f"books_{key}", help=said)
     return given, list(books)
@@ -202,7 +204,7 @@ def _described(w: Wizard) -> None:
     if apart:
         with right:
             learning.section()
-    _vouchers()
+    _source_of_facts()
     prior.section()
     with frame.row("opened_panel"):
         if not apart:
@@ -260,7 +262,7 @@ def _columns_with_a_part(w: Wizard) -> dict[str, tuple[str, list[str], str]]:
     return asked
 
 
-def _vouchers() -> None:
+def _source_of_facts() -> None:
     """Who stands behind the facts, at a glance, once somebody does: the counter above says who is still to."""
     reported = [c.get("source", "declared") for c in state.effective_own(wizard())["columns"].values()]
     if "unconfirmed" in reported:
@@ -284,7 +286,7 @@ class Point(NamedTuple):
 def _points(w: Wizard) -> list[Point]:
     """What is decided on this page, in its order; all of it is done before there is a way on."""
     lists, left = state.apart(w), [t for t in state.tables(w) if _waiting(w, t)]
-    listed = _("First learn, group, leave out or vouch for {names}.").format(names=frame.escape(", ".join(lists)))
+    listed = _("First learn, group, leave out or confirm {names}.").format(names=frame.escape(", ".join(lists)))
     person = _("First say whether a person can appear in more than one row.")
     codes = _("First say which columns hold numbers, and which codes.")
     read = Point("read", _("how the file is read"), state.is_read(w), _("First confirm how the file is read."))
@@ -305,7 +307,7 @@ def _points(w: Wizard) -> list[Point]:
     return [
         *result,
         Point("lists", _("lists that may tell of persons"), not lists, listed),
-        Point("vouched", _("who vouches"), not left, _("First confirm the columns that are waiting.")),
+        Point("confirmed", _("who confirms it"), not left, _("First confirm the columns that are waiting.")),
     ]
 
 
@@ -341,7 +343,7 @@ def _problems() -> None:
         st.error(frame.escape(words.plain(problem)), icon=":material/error:")
 
 
-def _vouch() -> None:
+def _confirm_all() -> None:
     """The button by which all that waits, in all tables, is confirmed at once on somebody's word."""
     w = wizard()
     waiting = {t: names for t in state.tables(w) if (names := _waiting(w, t))}
@@ -406,11 +408,11 @@ def _one() -> None:
     if name in state.alone(w):
         st.caption(_("It is confirmed above, alone and with a reason."))
     elif column.get("source") == "unconfirmed":
-        if st.button(_("I vouch for this column"), key="confirm_one"):
+        if st.button(_("I confirm this column"), key="confirm_one"):
             said = _("{name} is confirmed on your word.").format(name=frame.escape(name))
             intake.replace_own(facts.confirm(own(w), [name]), said)
     else:
-        st.caption(_("Who vouches: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
+        st.caption(_("Who confirms it: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
 
 
 def _form(name: str, column: dict) -> None:

@@ -205,10 +205,10 @@ def bundle(
 
     asked |= {"how": how, "candidates": candidates or (), "paid": paid, "unfinished": unfinished}
     made = bundled(release, out, facts=papers, as_pdf=as_pdf, language=language, **asked)
-    vouched, told = last_look.standing(release), made.plain()
+    confirmed, told = last_look.standing(release), made.plain()
 
     def lines() -> Iterator[str]:
-        yield from (f"on your word, {line}" for line in last_look.in_words(vouched))
+        yield from (f"on your word, {line}" for line in last_look.in_words(confirmed))
         yield f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}"
         yield f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.card['selection']['in_words']}"
         if made.unfinished:
@@ -220,7 +220,7 @@ def bundle(
             own = f"the run's own epsilon {told['own_epsilon']:g}{way_out}"
             yield f"it counts {told['counted']} other charges beside {own}"
 
-    return {**told, "standing": vouched}, lines()
+    return {**told, "standing": confirmed}, lines()
 
 
 def register(app: typer.Typer) -> None:

@@ -191,7 +191,7 @@ def _write(
         print(f"read as {dialect.in_words()}{plain}: {remedy}", file=sys.stderr)
     tell(made.notes)
     drafted = {"": made.schema} if isinstance(made, Described) else made.tables
-    tables = vouch(formed(drafted, forms or {}), assume_public, because)
+    tables = confirm(formed(drafted, forms or {}), assume_public, because)
     counts = {n: len(s.columns) for n, s in tables.items()}
     if isinstance(made, Described):
         facts = tables[""]
@@ -206,7 +206,7 @@ def _write(
     return {"tables": counts, "paths": {"schema": str(out)}}, [f"{len(tables)} tables {done}: {said}: {out}"]
 
 
-def vouch(
+def confirm(
     tables: "Mapping[str, Schema]", assume_public: bool | Sequence[str], because: Mapping[str, str]
 ) -> "dict[str, Schema]":
     """Drafted tables with facts marked public on the caller's word, or as they are; says on stderr which.
@@ -222,7 +222,7 @@ def vouch(
         table, _, column = name.partition(".")
         if table not in tables or column not in tables[table].columns:
             raise UsageError(f"{name}: the draft has no such column; write TABLE.COLUMN")
-    vouched = {}
+    confirmed = {}
     for name, schema in tables.items():
         of = f"{name}." if name else ""
         own = list(_own(dict.fromkeys(named, ""), of))
@@ -239,13 +239,13 @@ def vouch(
                 tell(["taken on your word: each row is one person"])
                 schema = schema.model_copy(update={"unit_source": "declared"})
             schema = schema.assume_public(given)
-        vouched[name] = schema
+        confirmed[name] = schema
     remedy = "check each, then set its source, or pass --assume-public"
-    if waits := {t: list(s.unconfirmed()) for t, s in vouched.items() if s.unconfirmed()}:
-        whole = "" in tables and len(waits[""]) == len(vouched[""].columns)
+    if waits := {t: list(s.unconfirmed()) for t, s in confirmed.items() if s.unconfirmed()}:
+        whole = "" in tables and len(waits[""]) == len(confirmed[""].columns)
         what = f"unconfirmed: {', '.join(waits[''])}" if "" in tables else f"unconfirmed facts in {', '.join(waits)}"
         tell([f"{'every fact is unconfirmed' if whole else what}: {remedy}"])
-    return vouched
+    return confirmed
 
 
 def _own(named: Mapping[str, str], of: str) -> dict[str, str]:

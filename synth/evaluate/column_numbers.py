@@ -97,7 +97,7 @@ class ColumnNumbers:
     def unserved(self) -> str:
         """Why no use of the column's shares is served, in words; empty where one is."""
         if self.distance is not None and rate(DISTANCES["columns"], self.distance, second=self.by_chance)[0] == NOT:
-            return Said("{} of its filled cells in the wrong place", percent(self.distance))
+            return Said("{} of its filled cells would have to change", percent(self.distance))
         if rate(DISTANCES["columns"], abs(self.missing[0] - self.missing[1]))[0] == NOT:
             return Said("{} empty for {}", percent(self.missing[1]), percent(self.missing[0]))
         return ""

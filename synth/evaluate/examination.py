@@ -255,12 +255,12 @@ def _figures(
     """Each figure beside that of ``base``, another sample of the real rows."""
     both = (comparison, base)
     lines: list[tuple[str, str, float | None, float | None]] = [
-        ("one_way", "one-way distance, mean over columns", comparison.one_way_mean, base.one_way_mean),
+        ("one_way", "distance of single columns, mean", comparison.one_way_mean, base.one_way_mean),
         ("two_way", "two-way distance, mean over pairs", comparison.pairs_mean, base.pairs_mean),
     ]
     if (w := comparison.weighted) is not None and (beside := base.weighted) is not None:
         lines += [
-            ("one_way_weighted", Said("one-way distance, rows weighted by {}", w.by), w.mean, beside.mean),
+            ("one_way_weighted", Said("distance of single columns, rows weighted by {}", w.by), w.mean, beside.mean),
             ("two_way_weighted", Said("two-way distance, rows weighted by {}", w.by), w.pairs, beside.pairs),
         ]
     if comparison.worst_pair is not None:
@@ -290,7 +290,8 @@ def _figures(
         (u.name, Said("{}, trained on synthetic rows", Said(u.label)), u.higher_is_better, u.synthetic, u.floor)
         for u in (used.scores if used else ())
     ]
-    scores.append(("c2st_auc", "two-sample classifier, area under ROC (0.5: cannot tell)", False, reported.auc, 0.5))
+    told = "how well a computer tells real from synthetic rows, area under ROC (0.5: not at all)"
+    scores.append(("c2st_auc", told, False, reported.auc, 0.5))
     return [
         Figure(name=n, label=label, higher_is_better=better, value=v, floor=f, forecast=forecast.get(n))
         for n, label, better, v, f in (*((n, label, False, v, f) for n, label, v, f in lines), *scores)

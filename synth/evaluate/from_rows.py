@@ -193,8 +193,9 @@ def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:
     if comparison.quality is None or two_sample is None:
         return ""
     return Said(
-        "SDMetrics' score of {:.1f} % and a classifier's {:.2f} are both right: the first looks at one and two "
-        "columns at a time, the second at whole rows, where small differences in many columns add up.",
+        "SDMetrics' score of {:.1f} % and the {:.2f} of a computer that tells real from synthetic rows are both "
+        "right: the first looks at one and two columns at a time, the second at whole rows, where small differences "
+        "in many columns add up.",
         100 * comparison.quality.score,
         two_sample.auc,
     )

@@ -74,25 +74,26 @@ USES = {
     "detection": "standing for real rows one by one, as in tests of software or free exploration",
 }
 MEASURES = {
-    "columns": "values in the wrong place, one column",
-    "pairs": "rows in the wrong place, two columns",
-    "triples": "rows in the wrong place, three columns",
-    "subgroups": "rows in the wrong place, worst tenth of groups",
+    "columns": "rows that would have to change, one column",
+    "pairs": "rows that would have to change, two columns",
+    "triples": "rows that would have to change, three columns",
+    "subgroups": "rows that would have to change, worst tenth of groups",
     "prediction": "score of a model, beside one trained on real rows",
-    "detection": "classifier's area, 0.50 cannot tell",
+    "detection": "how well a computer tells them apart, 0.50: not at all",
     "regression": "standard errors off, root mean square over coefficients",
     "averages": "standard deviations, the mean that is farthest off",
     "group_means": "standard deviations, the group's mean that is farthest off",
     "correlations": "the correlation that is farthest off",
     "implausible": "rows with two values that half of the real rows never have together",
     "children": "rows with another number of rows below",
-    "across": "rows in the wrong place, columns of two rows",
+    "across": "rows that would have to change, columns of two rows",
 }
-WITHIN, ALIKE = "small in itself", "hardly more than a second real sample"
-BETWEEN, BEYOND = "more than a second real sample", "too far off"
-CEILING = "a second real sample would be far off too: the rows are too few for this use"
+WITHIN, ALIKE = "small in itself", "hardly more than another sample of real rows"
+BETWEEN, BEYOND = "more than another sample of real rows", "too far off"
+CEILING = "another sample of real rows would be far off too: the rows are too few for this use"
 HIDDEN = "noise may displace so many"
-HALF, WORSE = "more than half of the relation is lost", "worse than independent: do not use"
+HALF = "more than half of the relation is lost"
+WORSE = "further off than columns that have nothing to do with each other"
 UNFITTED = "the fit did not reach what noise explains; another fit with another seed is free"
 PART = "not all of it"
 BASE = "what it is built on is not served"
@@ -216,7 +217,7 @@ class Use(BaseModel):
     def sentence(self) -> str:
         """The use with its figure and the reason."""
         value, second = self.shown
-        beside = "" if self.second is None else _("; a second real sample: {second}").format(second=second)
+        beside = "" if self.second is None else _("; another sample of real rows: {second}").format(second=second)
         figures = "" if self.value is None else f" ({value} {prose(self.measure)}{beside})"
         return f"{self.title}{figures}: {self.reason}"
 
@@ -303,7 +304,7 @@ class Verdict:
         """As a table, for notebooks."""
         import pandas as pd
 
-        heads = ["", _("for"), _("this table"), _("a second real sample"), _("why")]
+        heads = ["", _("for"), _("this table"), _("another sample of real rows"), _("why")]
         return str(pd.DataFrame(self.lines, columns=heads).to_html(index=False))
 
     def plain(self) -> list[dict[str, Any]]:

@@ -88,7 +88,7 @@ ACTIONS: dict[str, Action] = {
     "remove_table": Action("remove a stored table", ("remove_", "discard"), OWNERS),
     "use_table": Action("look at a chosen table's facts", ("rows_of_file",), OWNERS),
     "describe": Action(
-        "change or vouch for a description",
+        "change or confirm a description",
         (
             *("confirm_all", "confirm_one", "keep_values", "keep_form", "take_book", "save_schema"),
             *("alone_", "omit_", "group_", "keep_", "keep_key_", "read_right"),
@@ -96,7 +96,7 @@ ACTIONS: dict[str, Action] = {
         STEWARDS,
     ),
     "draft": Action("draft a description from the rows", ("draft_again", "read_so", "join", "join_"), OWNERS),
-    "add_prior": Action("name public tables as prior knowledge", ("add_prior", "drop_prior_"), STEWARDS),
+    "add_prior": Action("name public tables that a run builds on", ("add_prior", "drop_prior_"), STEWARDS),
     "preview": Action("preview a run on public rows", ("preview", "get_preview_"), STEWARDS),
     "learn": Action("learn facts with budget", ("learn",), OWNERS),
     "forecast": Action("forecast a run", (), STEWARDS),

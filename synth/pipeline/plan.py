@@ -366,7 +366,7 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
 
 
 def _to_be_learnt(schema: Any, asked: float | None) -> tuple[Any, float]:
-    """The schema without what nobody vouches for, and the share of the budget for it.
+    """The schema without what nobody confirms, and the share of the budget for it.
 
     Errors: UsageError, InputError.
     """

@@ -19,7 +19,7 @@ from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_k
 from synth.pipeline.rehearsal import Preview
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunOptions, RunRequest
-from synth.pipeline.schema_approval import adjacency_of, vouched
+from synth.pipeline.schema_approval import adjacency_of, approved
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.curator import Grant
@@ -288,7 +288,7 @@ def planned(request: RunRequest, schema: Schema | Dataset, context: Context) -> 
     located_at, public = located(tables, schema, request.source, given=rows is not None)
     linked = _linked(request, schema)
     agreed: Any
-    agreed, share = vouched(schema, request, note=note)
+    agreed, share = approved(schema, request, note=note)
     if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
         agreed = agreed.model_copy(update={"linked": linked})
     schema = as_tables(agreed) if linked else agreed

@@ -1,4 +1,4 @@
-"""Public tables that a run takes as prior knowledge: checked before the spend, encoded under the table's schema."""
+"""Public tables that a run builds on: checked before the spend, encoded under the table's schema."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ BEFORE = (
     "release's for whoever is in both"
 )
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
-NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
+NO_REASON = "prior {}: say why it is public, and who confirms that, with `prior_reason=`; it goes onto the card"
 LOST = "prior {}: {} cells hold none of the schema's values and say nothing; are they written as the schema has them?"
 NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
 CHANGED = "prior {}: it was changed while the run read it; run again once nobody writes to it"

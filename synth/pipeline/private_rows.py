@@ -165,7 +165,7 @@ def rough_rows(table: str | Path, *, schema: Schema, source: str | None = None) 
 
     Errors: UsageError, InputError for a table that cannot be read.
 
-    Privacy: reads rows, exact: only for a steward who vouches that the number of rows is public.
+    Privacy: reads rows, exact: only for a steward who confirms that the number of rows is public.
     """
     rows = PrivateRows.of(place_at(str(table), source), schema)
     if isinstance(rows.place, WarehousePlace):

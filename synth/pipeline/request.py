@@ -78,7 +78,7 @@ class RunRequest(Stored):
 
     Each field says what it means; `RunRequest.model_fields` has it, as the help of ``synth run`` shows it. In Python,
     one text stands for a list of one, ``options`` and ``reasons`` are mappings, and ``assume_public`` is True for all
-    drafted facts but the lists that tell of persons, or the columns that it vouches for. ``table`` is None for rows in
+    drafted facts but the lists that tell of persons, or the columns that it confirms. ``table`` is None for rows in
     memory, ``schema_file`` (in a stored request: ``schema``) where the schema is handed over, or lies in the job's
     folder. ``learn_share`` is 1 where nothing else is asked. ``uses``: lines of text, or their JSON (schema/uses.py).
     ``num_rows``: by default the noisy total, at most ten million, or the public row count.
@@ -123,7 +123,7 @@ class RunRequest(Stored):
         (),
     )
     prior_reason: str | tuple[str, ...] | None = means(
-        "Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each."
+        "Why the prior's file is public, and who confirms it; goes on the card; once for all, or for each."
     )
     uses: tuple[str | dict[str, Any], ...] = means(
         "What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
@@ -141,7 +141,7 @@ class RunRequest(Stored):
     seed: int | None = means("Seed of initialisation and sampling, never of privacy noise.")
     device: str = means("Where to compute: auto, cpu or cuda.", "auto")
     assume_public: bool | tuple[str, ...] = means(
-        "Vouch for drafted facts; for lists of values that tell of persons only where they are named.", False
+        "Confirm drafted facts; for lists of values that tell of persons only where they are named.", False
     )
     reasons: dict[str, str] = means(
         "COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.", {}

@@ -1,4 +1,4 @@
-"""The schema that a run works under: its target and unit, who vouches for its facts, and which are to be learnt."""
+"""The schema that a run works under: its target and unit, who confirms its facts, and which are to be learnt."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -91,10 +91,10 @@ def confirmed(
     note: Callable[[str], None],
     of: str = "",
 ) -> Schema:
-    """The schema if somebody vouches for every fact, without the columns that are left out and a draft's remarks.
+    """The schema if somebody confirms every fact, without the columns that are left out and a draft's remarks.
 
     ``of``: how columns' names begin in messages, TABLE. for one of related tables.
-    Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
+    Errors: InputError naming what nobody confirms, alone where it tells of persons; UsageError.
     """
     schema = explained(schema, reasons, of=of)
     unconfirmed = schema.unconfirmed()
@@ -102,14 +102,14 @@ def confirmed(
     if unconfirmed and assume_public is False:
         raise InputError(
             "schema: drafted facts that nobody has confirmed: {}. Facts taken from private rows are not free: set "
-            '"source" to "public" or "declared" where you know them from elsewhere, or vouch for all with '
+            '"source" to "public" or "declared" where you know them from elsewhere, or confirm all with '
             "`assume_public=`",
             listed,
         )
     if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and assume_public is False:
         raise InputError(
             "schema: nobody has confirmed how the file is read ({}): correct dialect and set its source to "
-            '"declared", or vouch for it with `assume_public=`',
+            '"declared", or confirm it with `assume_public=`',
             schema.dialect.in_words(),
         )
     check_alone(schema, assume_public, of=of)
@@ -162,7 +162,7 @@ def _somebodys(column: Column) -> bool:
 
 
 def risky(schema: Schema) -> dict[str, Risk]:
-    """The columns whose list of values, or bounds, must be vouched for alone, with the reason why.
+    """The columns whose list of values, or bounds, must be confirmed alone, with the reason why.
 
     Not those of which nothing would be published.
     """
@@ -197,9 +197,9 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
         message = "; ".join(_published(of + n, schema.columns[n], alone[n]) for n in waiting)
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            "schema: these lists and bounds have to be vouched for one by one: {}. Learn them (`learn_share=0.1` or "
+            "schema: these lists and bounds have to be confirmed one by one: {}. Learn them (`learn_share=0.1` or "
             "`synth.learn_schema`), group them (`synth.draft` with `group=`), leave them out (type omitted), or "
-            "vouch for each by name: `assume_public={}` with a `reasons={}=TEXT` for each",
+            "confirm each by name: `assume_public={}` with a `reasons={}=TEXT` for each",
             message,
             ",".join(of + n for n in waiting),
             column,
@@ -224,7 +224,7 @@ def _published(name: str, column: Column, risk: Risk) -> str:
 def to_learn(schema: AnySchema, assume_public: bool | Sequence[str], note: Note) -> AnySchema:
     """The schema with unconfirmed facts taken as absent, so that they are learnt; kinds and missing codes stand.
 
-    With ``assume_public`` only the lists that must be vouched for alone and are not named.
+    With ``assume_public`` only the lists that must be confirmed alone and are not named.
     """
     tables = {}
     for table, own in schema.tables.items():
@@ -251,7 +251,7 @@ def bare(column: Column) -> Column:
 
 
 def alone(schema: Schema) -> dict[str, str]:
-    """The columns whose list of values waits to be vouched for alone, each with why, in words.
+    """The columns whose list of values waits to be confirmed alone, each with why, in words.
 
     Privacy: public only of a confirmed schema; of a draft it tells what was read off rows.
     """
@@ -260,12 +260,12 @@ def alone(schema: Schema) -> dict[str, str]:
     return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}
 
 
-def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnySchema, float]:
-    """The schema if somebody vouches for every fact that is not to be learnt, and the share of mu**2 for those.
+def approved(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnySchema, float]:
+    """The schema if somebody confirms every fact that is not to be learnt, and the share of mu**2 for those.
 
     Errors: InputError, UsageError.
     """
-    check_vouched(schema)
+    check_confirmed(schema)
     assumed: bool | Sequence[str] = request.assume_public
     reasons: Mapping[str, str] = request.reasons
     for name in [*([] if isinstance(assumed, bool) else assumed), *reasons]:
@@ -295,7 +295,7 @@ def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnyS
     return schema, share
 
 
-def check_vouched(schema: Schema | Dataset) -> None:
+def check_confirmed(schema: Schema | Dataset) -> None:
     """Errors: InputError for what is left open, for keys or references that a draft proposed, and for facts that were
     learnt from one table's rows: for a unit of its own, a row or a person; what they cost a root is not known.
     """

@@ -1,4 +1,4 @@
-"""A last look before a release: which values stand in it word for word because somebody vouched for them."""
+"""A last look before a release: which values stand in it word for word because somebody confirmed them."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -80,7 +80,7 @@ def in_words(there: dict[str, int], rare: dict[str, int] | None = None) -> list[
     return out
 
 
-def _vouched(schema: Schema) -> Schema:
+def _confirmed(schema: Schema) -> Schema:
     """The columns whose list of values is public because somebody said so."""
     retained = {n: c for n, c in schema.measured().items() if c.source in VOUCHED and _listed(c)}
     return Schema(dialect=schema.dialect, columns=retained)
@@ -92,13 +92,13 @@ def _listed(column: Column) -> bool:
 
 
 def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarray]:
-    """Rows with each vouched category, (categories,), by column; of the ``real`` tables where they are given."""
+    """Rows with each confirmed category, (categories,), by column; of the ``real`` tables where they are given."""
     facts, results, paths = load_any(folder / "schema.json"), {}, dict[str, Any]()
     if real is not None:
         there: dict[str, Any] = places(real, facts) if facts.several else {}
         paths = {n: p.path for n, p in there.items()} or {ONE: Path(real)}
     for table, schema in facts.tables.items():
-        columns = _vouched(schema)
+        columns = _confirmed(schema)
         path = paths.get(table, folder / f"{table}.csv")
         positions = dict.fromkeys(columns.columns, np.zeros(0, dtype=np.int64))
         with suppress(EmptyTableError):  # of related tables one may have no row

@@ -56,7 +56,7 @@ SHOWN = 60  # columns drawn
 SHOWN_CELLS = 30  # of a table of further statistics in sight at once
 HEADINGS = Texts(
     {
-        "one_way": "one-way tables",
+        "one_way": "tables of one column",
         "two_way": "two-way tables",
         "larger": "larger tables",
     }

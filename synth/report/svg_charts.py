@@ -147,7 +147,7 @@ def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: 
     for i, name in enumerate(labels):
         y = rows.tops[i]
         shares = {"prior": known[i], "released": released[i], "synthetic": made[i]}
-        message = _("{name}: prior {prior}, released {released}, synthetic {synthetic}").format(
+        message = _("{name}: public data {prior}, released {released}, synthetic {synthetic}").format(
             name=name, **{n: percent(v) for n, v in shares.items()}
         )
         shapes.append(rect(left, y, known[i] * scale, 8, "real", title=message))

@@ -49,7 +49,7 @@ def load_codes(path: str | Path) -> CodeBook:
 
 
 def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[str] = ()) -> Exchanged:
-    """The schema with a column's categories and labels from its code book: whoever hands it over vouches for it.
+    """The schema with a column's categories and labels from its code book: whoever hands it over confirms it.
 
     Values that are missing codes, of the column or by ``missing``, stay missing codes and lose their label. Missing
     codes that were drafted from rows and are not in the book are nobody's word: the column stays ``unconfirmed``.

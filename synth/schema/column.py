@@ -1,4 +1,4 @@
-"""What is publicly known of one column: its kind, bounds, categories, missing codes, and who vouches for them."""
+"""What is publicly known of one column: its kind, bounds, categories, missing codes, and who confirms them."""
 
 import datetime as dt
 import math

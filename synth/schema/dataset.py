@@ -146,7 +146,7 @@ class Dataset(Tables, BaseModel):
         return measured.model_copy(update={"columns": {**measured.columns, **more}})
 
     def unconfirmed(self) -> dict[str, list[str]]:
-        """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
+        """Drafted facts that nobody has confirmed: by TABLE.COLUMN, and by table those of its key or reference."""
         facts = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
         for k in (k for k in self.keys if k.source == UNCONFIRMED):
             facts[k.child] = [Said("key to {}", k.parent), Said("most_children {}", k.most_children)]
@@ -173,20 +173,22 @@ def unit_in_words(downwards: Sequence[str]) -> str:
     A root row alone is not it: of several with one key one is kept, so that one more may take another's place.
 
     >>> unit_in_words(["patients", "stays"])
-    'one key of patients with all its rows there and everything below them in stays'
+    'one of patients, with all its rows there and in stays'
     """
-    return Said(
-        "one key of {} with all its rows there and everything below them in {}", downwards[0], ", ".join(downwards[1:])
-    )
+    return Said("one of {}, with all its rows there and in {}", downwards[0], ", ".join(downwards[1:]))
 
 
-def unit_as_it_was(downwards: Sequence[str]) -> str:
-    """The words of cards before 0.2.0, which are read but no longer written.
+def unit_as_it_was(downwards: Sequence[str]) -> tuple[str, str]:
+    """The words of earlier cards, the later first, which are read but no longer written.
 
-    >>> unit_as_it_was(["patients", "stays"])
+    >>> unit_as_it_was(["patients", "stays"])[1]
     'one row of patients with everything below it in stays'
     """
-    return Said("one row of {} with everything below it in {}", downwards[0], ", ".join(downwards[1:]))
+    root, rest = downwards[0], ", ".join(downwards[1:])
+    return (
+        Said("one key of {} with all its rows there and everything below them in {}", root, rest),
+        Said("one row of {} with everything below it in {}", root, rest),
+    )
 
 
 def persons_in_words(person: str) -> str:
@@ -465,7 +467,9 @@ def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
             yield Said("table {!r}: as a unit, that word means each row by itself; rename the table", name)
         if table.person is not None:
             yield Said(
-                "table {}: leave out unit and max_rows; the unit is a key of the root with everything below it", name
+                "table {}: leave out unit and max_rows; protected is each of the table on top, with all its rows in "
+                "the others",
+                name,
             )
         if table.uses:
             yield Said("table {}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN", name)

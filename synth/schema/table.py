@@ -1,4 +1,4 @@
-"""What is publicly known of a table: kinds, bounds, categories, missing codes, and who vouches for each.
+"""What is publicly known of a table: kinds, bounds, categories, missing codes, and who confirms each.
 
 A schema is the only source of public facts. Positions, the integers that stand for values everywhere
 inside the library, follow from it alone: a valid value has a position in ``range(column.size)``, and a
@@ -67,7 +67,7 @@ class Key(BaseModel):
 
     ``most_children``: how many of one parent are kept, drawn at random; 0 while nobody has stated it. ``order``: the
     child's column by which one parent's rows follow each other in time: a number, a date, or an identifier whose
-    numbers rise. ``source``: who vouches for all of it; nothing said is ``declared``.
+    numbers rise. ``source``: who confirms all of it; nothing said is ``declared``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -264,7 +264,7 @@ class Tables:
 class Schema(Tables, BaseModel):
     """The public facts of a table. Columns keep the order of the file.
 
-    Privacy: public only: whoever vouches for a fact stands beside it.
+    Privacy: public only: whoever confirms a fact stands beside it.
 
     >>> s = Schema.model_validate({"columns": {"AGE": {"type": "integer", "min": 0, "max": 99}}})
     >>> s.columns["AGE"].size
@@ -365,18 +365,18 @@ class Schema(Tables, BaseModel):
         return self if len(columns) == len(self.columns) else self.model_copy(update={"columns": columns})
 
     def unconfirmed(self) -> dict[str, list[str]]:
-        """Drafted facts that nobody has vouched for, by column."""
+        """Drafted facts that nobody has confirmed, by column."""
         return {n: facts(c) for n, c in self.columns.items() if c.source == UNCONFIRMED}
 
     def assume_public(self, names: Collection[str] | None = None) -> "Schema":
         """The same schema with the unconfirmed facts of these columns, by default of all, marked as public.
 
-        What the draft remarked of them goes: it says how many rows have a value, which nobody vouches for.
+        What the draft remarked of them goes: it says how many rows have a value, which nobody confirms.
         """
         mark: dict[str, Any] = {"source": "public"}
         given = [n for n, c in self.columns.items() if c.source == UNCONFIRMED and (names is None or n in names)]
-        vouched = {n: self.columns[n].model_copy(update={**mark, "risk": None}) for n in given}
-        columns = {**self.columns, **vouched}
+        confirmed = {n: self.columns[n].model_copy(update={**mark, "risk": None}) for n in given}
+        columns = {**self.columns, **confirmed}
         dialect = self.dialect
         if dialect is not None and dialect.source == UNCONFIRMED:
             dialect = dialect.model_copy(update=mark)
@@ -397,7 +397,7 @@ class Schema(Tables, BaseModel):
 
     @classmethod
     def draft(cls, table: Any, **options: Any) -> "Schema":
-        """The schema that ``synth.draft`` proposes for a frame or a file; each fact waits for somebody to vouch for it.
+        """The schema that ``synth.draft`` proposes for a frame or a file; each fact waits for somebody to confirm it.
 
         Privacy: reads rows, exact: for the steward alone until then.
         """

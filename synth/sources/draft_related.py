@@ -66,7 +66,7 @@ def draft_related(
     Every fact waits for somebody to confirm it, but for the categories of a reference to a table that is named as
     public: they are that table's own. Errors: UsageError, InputError.
 
-    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
     """
     check(headers, wanted)
     said = {(k.child, k.columns) for k in wanted.keys}

@@ -1,7 +1,7 @@
 """What the texts of a column would give away if they were published: keys, notes, dates, near-unique or rare values.
 
 The rules look at names, shapes and how often values come; each is a plain rule of thumb that errs towards caution. They
-decide what a draft proposes and what may be vouched for in bulk, never what a run does with a row.
+decide what a draft proposes and what may be confirmed in bulk, never what a run does with a row.
 """
 
 import re

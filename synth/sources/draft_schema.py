@@ -76,7 +76,7 @@ class Notes(dict[str, list[str]]):
             *said,
             Said(
                 "{}: long lists, or values that few rows have ({}): learn them privately with `learn_share=`, or "
-                "{}vouch for each alone with `assume_public=` and `reasons=`",
+                "{}confirm each alone with `assume_public=` and `reasons=`",
                 ",".join(self.lists),
                 message,
                 group,
@@ -273,13 +273,13 @@ def draft(
     datetime, two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value
     is a constant. A column whose values all have labels in its file (Stata, SPSS) has the labelled codes as categories.
     ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of
-    values that may identify persons has a ``risk``, so that it is not vouched for together with others. ``group``:
+    values that may identify persons has a ``risk``, so that it is not confirmed together with others. ``group``:
     columns whose values are grouped by so many first characters, with a public list of groups. ``unit``, ``max_rows``:
     whether a person has several rows, as of ``synth.run``; where a key repeats and nobody says, a proposal. ``target``,
     ``dataset``: written into the schema.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
-    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
 
     >>> people = pd.DataFrame({"AGE": [30, 41, 35], "JOB": ["cook", "?", "nurse"]})
     >>> drafted = draft(people, missing=["?"])

@@ -43,7 +43,7 @@ def described(
 
     ``source``: the database that holds the table; ``stated``: facts of its dialect. Errors: InputError, UsageError.
 
-    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
     """
     books, kinds = books or {}, kinds or {}
     rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
@@ -67,7 +67,7 @@ def described_tables(
 
     Errors: UsageError, InputError.
 
-    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
     """
     if folder is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a `source=`")
@@ -117,7 +117,7 @@ def imported(
     """A description from SDV metadata, of one table or of several; with a ``table``, a folder, or tables of a
     ``source``, what they do not say is drafted from the rows. Errors: InputError, UsageError.
 
-    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
     """
     stated = sdv_metadata.from_sdv(plain, table_name=table_name, name=name)
     if stated.references:

@@ -74,7 +74,7 @@ def to_run(at, method: str = "independent"):
 
 
 def charged(at, *, rows: int) -> None:
-    """From a description whose drafts are vouched for to a run that is charged; ``rows``: by the steward's word."""
+    """From a description whose drafts are confirmed to a run that is charged; ``rows``: by the steward's word."""
     at.button(key="confirm_all").click().run()
     row_each(at)
     at.session_state["wizard"].rows = rows

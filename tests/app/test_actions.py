@@ -376,8 +376,8 @@ def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
     ],
 )
 def test_an_address_counts_where_the_provider_says_that_it_verified_it(summary):
-    assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **summary}) == ""
-    assert access.vouched({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (
+    assert access.verified_address({"is_logged_in": True, "email": "ann@example.org", **summary}) == ""
+    assert access.verified_address({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (
         "ann@example.org"
     )
 

@@ -271,7 +271,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
 
 
 def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_releases(house, tmp_path):
-    """One journey through all that the pages say of prior knowledge; nothing is charged before the button says so."""
+    """One journey through all that the pages say of public data; nothing is charged before the button says so."""
     home, port, opened, errors = house
     older = tmp_path / "yearbook.csv"
     with gzip.open(SAMPLE, "rt", encoding="utf-8") as rows:
@@ -283,19 +283,19 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     field = page.get_by_test_id("stFileUploader").filter(has_text="Public table")
     field.locator("input[type=file]").set_input_files(older)
     page.get_by_text("yearbook.csv").first.wait_for()
-    for name, reported in (("Why is it public?", "printed in the yearbook"), ("Who vouches for it?", "the office")):
+    for name, reported in (("Why is it public?", "printed in the yearbook"), ("Who confirms it?", "the office")):
         page.get_by_role("textbox", name=name).fill(reported)
         page.keyboard.press("Tab")
         page.wait_for_function(IDLE, polling=100)
-    page.get_by_role("button", name="Use it as prior knowledge").click()
+    page.get_by_role("button", name="Use it as public data").click()
     page.get_by_text("1,199 rows").wait_for()
     looked_at(page, "table-prior")
     press(page, "Next: Privacy and accuracy", "Privacy and accuracy")
-    page.get_by_text("of the rows will be in the wrong place").wait_for()
+    page.get_by_text("of the rows would have to change").wait_for()
     looked_at(page, "privacy-prior")
     press(page, "Preview on public rows", "Preview")
     page.get_by_role("button", name="Make the preview").click()
-    page.get_by_text("Rows in the wrong place").wait_for()
+    page.get_by_text("Rows that would have to change").wait_for()
     looked_at(page, "Preview")
     assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == before, "nothing was charged"
     press(page, "Back: Privacy and accuracy", "Privacy and accuracy")

@@ -1,4 +1,4 @@
-"""What a visitor does with a file of his own: uploads, the grid, vouching, hints, what is stored and found again."""
+"""What a visitor does with a file of his own: uploads, the grid, confirming, hints, what is stored and found again."""
 
 import gc
 import json
@@ -14,13 +14,13 @@ from tests.app.elements import keys, row_each, said, sample, upload
 pytestmark = pytest.mark.xdist_group("app")
 
 
-def test_an_upload_is_drafted_and_waits_for_somebody_to_vouch(start, people, home):
+def test_an_upload_is_drafted_and_waits_for_somebody_to_confirm_it(start, people, home):
     at = upload(start(), people)
     assert at.title[0].value == "The table"
     assert at.button(key="confirm_all").label == "Confirm 3 columns"
     assert "onward" not in keys(at)
     at.switch_page(view("privacy")).run()
-    assert "vouch" in at.info[0].value
+    assert "confirm" in at.info[0].value
     stored = list((home / "home" / "uploads").glob("*/people.csv"))
     assert [s.read_bytes() for s in stored] == [people]
     assert stored[0].stat().st_mode & 0o077 == 0
@@ -94,7 +94,7 @@ def _codes(at, name):
     return chosen.set_value([*chosen.value, name]).run()
 
 
-def test_columns_that_may_be_codes_become_what_stands_in_the_question_when_they_are_vouched_for(start):
+def test_columns_that_may_be_codes_become_what_stands_in_the_question_when_they_are_confirmed(start):
     at = row_each(upload(start(), CODED))
     assert "First say which columns hold numbers, and which codes" in said(at)
     at.selectbox(key="editing").set_value("other").run()
@@ -182,7 +182,7 @@ def test_the_stored_copy_can_be_removed(start, people, home):
     assert at.session_state["wizard"].table is None
 
 
-def test_a_reload_finds_the_stored_table_with_what_was_vouched_for(start, people):
+def test_a_reload_finds_the_stored_table_with_what_was_confirmed(start, people):
     at = upload(start(), people)
     at.selectbox(key="editing").set_value("city").run()
     at.button(key="confirm_one").click().run()

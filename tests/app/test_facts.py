@@ -81,7 +81,7 @@ def test_unticked_columns_are_left_out_and_kept_in_the_description():
     assert "i" in result["columns"]
 
 
-def test_confirming_touches_only_what_nobody_vouched_for():
+def test_confirming_touches_only_what_nobody_confirmed():
     result = facts.confirm(facts_of(a={"source": "unconfirmed"}, b={"source": "public"}), ["a", "b"])
     assert [c["source"] for c in result["columns"].values()] == ["declared", "public"]
 

@@ -135,7 +135,7 @@ def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
     assert "confirm_all" in keys(at)
 
 
-def test_code_books_are_vouched_for_by_whoever_hands_them_over(start, people):
+def test_code_books_are_confirmed_by_whoever_hands_them_over(start, people):
     at = start()
     uploader(at, "Code books").set_value([BOOK])
     uploader(at, "Table").set_value(("people.csv", people, "text/csv")).run()

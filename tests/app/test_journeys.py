@@ -162,7 +162,7 @@ def test_a_file_is_released_at_a_typed_epsilon_by_slicing_and_by_dp_kernel(perso
     shown = set()
     for method in ("slicing", "dp_kernel"):
         person.method(method)
-        person.open("Rows as vectors")
+        person.open("What the method sees of a row")
         person.page.get_by_text(f"What {method} adds up").wait_for()
         shown.add(person.page.get_by_text(re.compile(r"^[\d,]+ coordinates, length at most")).inner_text())
         person.page.set_default_timeout(600_000)

@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.slow  # by the command line: tests/unit/test_vouching.py; its pages: test_pages, test_intake, test_written
+@pytest.mark.slow  # by the command line: tests/unit/test_confirming.py; pages: test_pages, test_intake, test_written
 def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tmp_path):
     """More than for a clean file: who a person is, and one charge for the long lists."""
     table = messy()
@@ -35,7 +35,7 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
     page.get_by_role("button", name="The number is public").click()
     page.get_by_role("button", name="make the table").click()
     unfold(there(page, "The result"), "What is public in it")
-    page.get_by_text("Word for word, because somebody vouched for them").wait_for()
+    page.get_by_text("Word for word, because somebody confirmed them").wait_for()
     keep(page, "messy-release")
     with page.expect_download() as download:
         page.get_by_role("button", name=re.compile(r"^Download .*\.zip$")).click()
@@ -63,6 +63,6 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
         if name not in (
             "dob",
             "geburtsdatum",
-        ):  # dates of the synthetic table meet real ones by chance; see tests/unit/test_vouching.py
+        ):  # dates of the synthetic table meet real ones by chance; see tests/unit/test_confirming.py
             assert reported_in(tmp_path / "release", {c for c in cells if len(c) > 5}) == set(), name
     assert "note" not in pd.read_csv(tmp_path / "release" / "synthetic.csv", nrows=1).columns

@@ -143,7 +143,7 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
 
 
 @pytest.mark.parametrize("verified", [None], ids=["says nothing"])  # what it says otherwise: test_actions.py
-def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, verified):
+def test_an_address_that_the_provider_does_not_confirm_stays_outside(shared, verified):
     url, issuer, browser, _ = shared
     issuer.verified = verified
     page = browser.new_context().new_page()
@@ -160,7 +160,7 @@ def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, v
 
 
 def test_an_address_without_a_role_stays_outside(shared):
-    """The provider vouches for it, and the file of roles does not name it."""
+    """The provider confirms it, and the file of roles does not name it."""
     url, _, browser, _ = shared
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE)

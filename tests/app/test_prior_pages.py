@@ -1,4 +1,4 @@
-"""Prior knowledge in the application: named on Describe, weighed on Budget, previewed, and a series of releases."""
+"""Public data in the application: named on Describe, weighed on Budget, previewed, and a series of releases."""
 
 import io
 import json
@@ -25,7 +25,7 @@ WHY, WHO = "printed in the yearbook", "Ann of the office"
 
 
 def named(at, content: bytes = OLDER.encode(), name: str = "older.csv", why: str = WHY):
-    """The page Describe with this file named as prior knowledge."""
+    """The page Describe with this file named as public data."""
     w = at.session_state["wizard"]
     next(f for f in at.file_uploader if f.key.startswith("prior_file")).set_value((name, content, "text/csv")).run()
     if not name.endswith(".zip"):
@@ -39,13 +39,13 @@ def at(start, people):
     return upload(start(), people, SCHEMA)
 
 
-def test_nothing_public_is_the_answer_until_somebody_names_it_and_vouches(at):
+def test_nothing_public_is_the_answer_until_somebody_names_it_and_confirms_it(at):
     assert "Nothing is named, which is the safe answer" in said(at)
     assert at.button(key="add_prior").disabled
     all_helped(at.main)
     at = named(at)
     reported = said(at)
-    assert f"older.csv: {WHY}; vouched for by {WHO}" in reported.replace("**", "")
+    assert f"older.csv: {WHY}; confirmed by {WHO}" in reported.replace("**", "")
     assert "150 rows; **2 of 3 columns**: age, team" in reported
     assert "Not in it: city" in reported
     assert "Left out, for the description has no such column: town" in reported
@@ -108,7 +108,7 @@ def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_no
     named(at, (OLDER.replace("town", "city")).encode())
     at.switch_page(view("privacy")).run()
     reported = said(at)
-    assert "of the rows will be in the wrong place, not" in reported
+    assert "of the rows would have to change, not" in reported
     assert "if your table is like older.csv" in reported
     w, held = at.session_state["wizard"], Event()
     stuck = workers.FORECASTS.submit(held.wait, 100)
@@ -124,7 +124,7 @@ def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_no
     at.switch_page(view("preview")).run()
     at.button(key="preview").click().run()
     assert not at.exception
-    assert "Rows in the wrong place: single columns" in said(at)
+    assert "Rows that would have to change: single columns" in said(at)
     w = at.session_state["wizard"]
     for page in prior.PREVIEW, "comparison.html", "report.html", "card.html":
         if page.endswith(".html"):
@@ -136,19 +136,19 @@ def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_no
 def test_a_run_takes_it_and_its_card_command_and_notebook_say_so(at):
     named(at)
     to_run(at, method="mixture")
-    assert "**Prior knowledge:** older.csv" in said(at)
+    assert "**Public data:** older.csv" in said(at)
     at.selectbox(key="method").set_value("independent").run()
-    assert "independent takes no prior knowledge" in at.error[0].value
+    assert "independent takes no public data" in at.error[0].value
     at.selectbox(key="method").set_value("mixture").run()
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)
     card = json.loads((runs.release(job) / "card.json").read_text())
-    assert [(p["name"], p["reason"]) for p in card["priors"]] == [("older.csv", f"{WHY}; vouched for by {WHO}")]
+    assert [(p["name"], p["reason"]) for p in card["priors"]] == [("older.csv", f"{WHY}; confirmed by {WHO}")]
     at.switch_page(view("result")).run()
     assert "older.csv" in said(at)
     at.switch_page(view("result")).run()
-    assert f"--prior older.csv --prior-reason '{WHY}; vouched for by {WHO}'" in at.code[0].value
+    assert f"--prior older.csv --prior-reason '{WHY}; confirmed by {WHO}'" in at.code[0].value
     _series(at, job)
 
 
@@ -176,7 +176,7 @@ def _series(at, job):
     last, w.priors = runs.release(jobs.Job(w.job)), []
     at.button(key="add_prior").click().run()
     assert [Path(one["path"]) for one in w.priors] == [last, runs.release(job)]
-    assert "All 2 releases above are prior knowledge" in said(at)
+    assert "builds on all 2 releases above" in said(at)
 
 
 def test_the_sample_can_be_given_something_public_too(start):

@@ -51,7 +51,7 @@ def loaded(at, clinic: dict[str, bytes]):
     return uploader(at, "Table").set_value([(n, b, "text/csv") for n, b in clinic.items()]).run()
 
 
-def vouched(at):
+def confirmed(at):
     """Each key and each column of all tables on the steward's word, at once."""
     return at.button(key="confirm_all").click().run()
 
@@ -61,15 +61,15 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
     assert at.title[0].value == "The table"
     assert "stays belongs to patients by patient_id" in said(at)
-    assert "one key of patients with all its rows there and everything below them in stays" in said(at)
+    assert "one of patients, with all its rows there and in stays" in said(at)
     all_helped(at)
-    assert "onward" not in keys(at), "nobody vouches yet"
+    assert "onward" not in keys(at), "nobody has confirmed it yet"
     next(n for n in at.number_input if n.key.startswith("most_")).set_value(MOST).run()
     at.text_input(key="dataset").set_value("clinic").run()
-    vouched(at)
+    confirmed(at)
     _uses(at)
     at.button(key="onward").click().run()
-    assert "“Row” means one key of patients" in said(at)
+    assert "“Row” means one of patients" in said(at)
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == PATIENTS, "the root's rows"
     forecast = said(at.run())
@@ -125,7 +125,7 @@ def _reviewed(at) -> None:
 def _released(at, job: jobs.Job) -> None:
     assert at.title[0].value == "The result"
     all_helped(at)
-    assert "the unit is one key of patients with all its rows there and everything below them" in said(at)
+    assert "it protects one of patients, with all its rows there and in" in said(at)
     assert {"bundle", "Card", "Report"} <= downloads(at)
     archive = zipfile.ZipFile(job.path / "bundle-only.zip")
     made = {n: pd.read_csv(io.BytesIO(archive.read(f"{n}.csv"))) for n in ("patients", "stays")}
@@ -221,7 +221,7 @@ def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
 def test_how_the_files_are_read_is_confirmed_by_itself_where_nothing_else_waits(start, clinic):
     """The page said to confirm columns, of which none waited, with a button that named none."""
     at = loaded(start(), clinic)
-    vouched(at)
+    confirmed(at)
     w = at.session_state["wizard"]
     w.plain["dataset"], w.plain["tables"]["patients"]["dialect"] = "clinic", {"delimiter": ";", "source": "unconfirmed"}
     assert "First confirm how the file is read" in said(at.run())
@@ -262,7 +262,7 @@ def _ruled(at, kind: str, one: str, other: str):
 
 
 def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(start, clinic):
-    at = vouched(loaded(start(), clinic))
+    at = confirmed(loaded(start(), clinic))
     w = at.session_state["wizard"]
     _ruled(at, "equal", "stays.ward", "patients.sex")
     assert any("must have the same type" in e.value for e in at.error), "the library refuses it, in words"
@@ -297,12 +297,12 @@ def test_tables_that_share_a_key_are_tied_by_it_without_a_word_of_syntax(start):
     at = loaded(start(), _households(own=True))
     assert "personas belongs to viviendas by idhogar" in said(at)
     assert "4 of 6 decided" in said(at)
-    for open_point in ("[keys and their bounds](#keys)", "[who vouches](#vouched)"):
+    for open_point in ("[keys and their bounds](#keys)", "[who confirms it](#confirmed)"):
         assert open_point in said(at)
     assert at.text_input(key="dataset").value == "viviendas"
     assert "onward" not in keys(at)
     all_helped(at)
-    vouched(at)
+    confirmed(at)
     assert "All 6 points are decided" in said(at)
     assert at.session_state["wizard"].plain["keys"][0].get("source") != "unconfirmed"
     at.button(key="onward").click().run()
@@ -340,14 +340,14 @@ def test_lists_of_all_tables_are_decided_in_one_place(start, clinic):
     assert at.session_state["wizard"].at in ("", "patients")
     assert "stays: 1 column cannot be confirmed together with the others" in said(at)
     assert "[lists that may tell of persons](#lists)" in said(at)
-    vouched(at)
+    confirmed(at)
     w = at.session_state["wizard"]
     assert w.plain["tables"]["stays"]["columns"]["ward"]["type"] == "omitted"
     assert "All 6 points are decided" in said(at)
 
 
 def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic):
-    """Once the keys are vouched for; the value that one patient has in all stays does not come out."""
+    """Once the keys are confirmed; the value that one patient has in all stays does not come out."""
     stays = pd.read_csv(io.BytesIO(clinic["stays.csv"]))
     stays["ward"] = [
         f"w{i % 3}" if p != stays["patient_id"][0] else "SENTINEL" for i, p in enumerate(stays["patient_id"])
@@ -359,9 +359,9 @@ def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic
     way.set_value("learn").run()
     chosen = next(m for m in at.multiselect if m.key.startswith("learn_columns_"))
     assert chosen.value == ["stays.ward"]
-    assert at.button(key="learn").disabled, "nobody has vouched for the keys"
-    assert "First vouch below for the keys" in said(at)
-    vouched(at)
+    assert at.button(key="learn").disabled, "nobody has confirmed the keys"
+    assert "First confirm the keys and their bounds below" in said(at)
+    confirmed(at)
     assert at.session_state["wizard"].plain["tables"]["stays"]["columns"]["ward"]["source"] == "unconfirmed"
     at.number_input(key="learn_epsilon").set_value(8.0).run()
     at.button(key="learn").click().run()

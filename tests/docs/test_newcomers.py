@@ -12,7 +12,7 @@ STEWARD = {  # question: pages from README on, the last with a heading; and word
     "Does my file leave this computer?": ("#facsimile", "sends nothing anywhere"),
     "What do I get in the end?": ("docs/release.md#the-bundle", "packs everything that may leave into one zip"),
     "Can I try it without risk?": ("docs/tour.md#a-tour-in-two-minutes", "A simulated survey of a town"),
-    "Why must somebody vouch for each column?": ("docs/schema.md#drafting-one", "the largest income is one person's"),
+    "Why must somebody confirm each column?": ("docs/schema.md#drafting-one", "the largest income is one person's"),
     "What if a person has several rows?": ("docs/schema.md#rows-or-persons", "at most `max_rows` rows are kept"),
     "What becomes of names and patient numbers?": ("docs/schema.md#what-may-identify-persons", "`identifier`"),
     "Why does the dataset need a name?": ("docs/ledger.md#what-a-dataset-is", "share one name and budget"),
@@ -20,7 +20,7 @@ STEWARD = {  # question: pages from README on, the last with a heading; and word
     "Which epsilon is too large?": ("docs/app.md#the-steps", "above 10 it warns strongly"),
     "What does the cap do?": ("docs/ledger.md#policy", "Refused runs are recorded, cost nothing"),
     "Which method should I take?": ("docs/benchmarks.md#side-by-side", "the least error of pairs first"),
-    "How far will the result be off?": ("docs/app.md#the-steps", "the share of rows in the wrong place"),
+    "How far will the result be off?": ("docs/app.md#the-steps", "the share of rows that would have to change"),
     "Do I get the budget back?": ("docs/ledger.md#what-is-charged-and-when", "There are **no refunds**"),
     "May I keep the best of several tables?": (
         "docs/release.md#a-release-that-was-chosen",

@@ -92,16 +92,16 @@ def test_a_scale_that_many_rows_use_to_its_ends_stays():
 
 
 @pytest.mark.parametrize(("low", "high"), [(136.6, 202.7), (0, 4918.3)])
-def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path, low, high):
+def test_bounds_that_are_not_round_are_confirmed_alone_with_a_reason(tmp_path, low, high):
     """Those of drafts before 0.2.0, or typed and left unconfirmed."""
     plain = {"columns": {"x": {"type": "float", "min": low, "max": high, "decimals": 1, "source": "unconfirmed"}}}
     plain["unit_source"] = "declared"
     frame = pd.DataFrame({"x": [float(150 + i) for i in range(50)]})
     asked = {"schema": synth.Schema.parse(plain), "dataset": "d", "epsilon": 1, "delta": 1e-6, "method": "independent"}
     ledger = tmp_path / "ledger.sqlite"
-    for vouched in (True, ["x"]):
+    for confirmed in (True, ["x"]):
         with pytest.raises(InputError, match=r"not round|state why"):
-            synth.run(frame, ledger=ledger, assume_public=vouched, **asked)
+            synth.run(frame, ledger=ledger, assume_public=confirmed, **asked)
     done = synth.run(frame, ledger=ledger, assume_public=["x"], reasons={"x": "the device's range"}, **asked)
     said = done.card["vouched_alone"]["x"]
     assert (said["bounds"], said["reason"]) == ([low, high], "the device's range")
@@ -117,7 +117,7 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
         ("2019-01-01T00:00:00", "2021-12-31T23:59:59", "second", True),
     ],
 )
-def test_a_day_that_ends_no_year_is_vouched_for_alone(low, high, resolution, round_):
+def test_a_day_that_ends_no_year_is_confirmed_alone(low, high, resolution, round_):
     column = {"type": "datetime", "min": low, "max": high, "resolution": resolution, "source": "unconfirmed"}
     result = synth.Schema.parse({"columns": {"x": column}, "unit_source": "declared"})
     assert list(synth.app_api.alone(result)) == ([] if round_ else ["x"])
@@ -148,7 +148,7 @@ def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
 
 @pytest.mark.parametrize("source", ["unconfirmed", "declared"])
 def test_what_a_draft_remarks_of_the_rows_is_in_nothing_that_leaves(source, tmp_path):
-    """Whether nine or ten rows have a value is an exact answer: the remark goes when somebody vouches for the list."""
+    """Whether nine or ten rows have a value is an exact answer: the remark goes when somebody confirms the list."""
     held = []
     for seldom in (9, 10):
         frame = pd.DataFrame(
@@ -173,5 +173,5 @@ def test_what_a_draft_remarks_of_the_rows_is_in_nothing_that_leaves(source, tmp_
         assert not [n for n, t in texts.items() if '"risk"' in t or any(said in t for said in RISKS.values())]
         held.append(texts["schema.json"])
     assert held[0] == held[1]
-    vouched = synth.draft(frame).schema.assume_public(["ward"])
-    assert vouched.columns["ward"].risk is None
+    confirmed = synth.draft(frame).schema.assume_public(["ward"])
+    assert confirmed.columns["ward"].risk is None

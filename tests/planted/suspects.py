@@ -114,7 +114,7 @@ def row_count(faulty: bool) -> Suspect:
 
 
 def _drafted(faulty: bool, fact: str, column: str) -> Suspect:
-    """A schema whose facts of one column were read off the rows, and vouched for unseen."""
+    """A schema whose facts of one column were read off the rows, and confirmed unseen."""
     pair = worst_pair("add_remove")
     grant, noise = _grant(pair), SystemNoise()
     parts = RunParts(generator=INDEPENDENT, grant=grant, noise=noise)

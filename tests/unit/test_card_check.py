@@ -208,7 +208,7 @@ def test_the_card_is_written_for_people(command, folder, tmp_path):
     text, page = (tmp_path / "r" / "card.md").read_text(), (tmp_path / "r" / "card.html").read_text()
     assert "A \\| name" in text
     assert "Town &lt;hall&gt;" in page
-    for words in ("unit of privacy", "Taken as public", "tuning", "floating point", "a guess of 50:50", "Mechanisms"):
+    for words in ("whom it protects", "Taken as public", "tuning", "floating point", "a guess of 50:50", "Mechanisms"):
         assert words in text
         assert words in page
     assert json.loads((tmp_path / "r" / "card.json").read_text())["registry"]

@@ -197,7 +197,7 @@ def test_import_without_a_table_says_what_is_still_absent(command, tmp_path):
     assert "age" in stderr
 
 
-def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command, small, tmp_path):
+def test_import_with_a_table_drafts_the_rest_and_confirms_none_of_it(command, small, tmp_path):
     out = tmp_path / "s.json"
     command.done("schema import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?")
     schema = load(out)
@@ -460,11 +460,11 @@ def test_a_missing_code_in_the_book_stays_missing_and_loses_its_label(tmp_path, 
     assert column.categories == ("1", "2", "3", "4")
     assert len(column.labels) == 4
     assert column.missing == ("?",)
-    assert column.source == "declared"  # the book vouches for the code too
+    assert column.source == "declared"  # the book confirms the code too
     assert result.notes == ["region: '?' means missing, so its label is dropped"]
 
 
-def test_missing_codes_read_off_rows_are_not_vouched_for_by_the_book(tmp_path):
+def test_missing_codes_read_off_rows_are_not_confirmed_by_the_book(tmp_path):
     drafted = booked(REGION, tmp_path, schema_of(source="unconfirmed", nullable=True))
     stated = booked(REGION, tmp_path, schema_of(source="declared", nullable=True))
     assert drafted.schema.columns["region"].source == "unconfirmed"

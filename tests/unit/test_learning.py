@@ -411,7 +411,7 @@ def test_a_run_that_keeps_persons_together_learns_within_its_epsilon(tmp_path):
 
 
 def test_uses_of_facts_that_are_to_be_learnt_are_refused_by_plan_and_run_alike(tmp_path):
-    """As of one table: a draft's facts that nobody vouches for are taken out and learnt, and uses rest on facts."""
+    """As of one table: a draft's facts that nobody confirms are taken out and learnt, and uses rest on facts."""
     facts = {t: complete(SCHEMA["tables"][t]["columns"]) for t in SCHEMA["tables"]}
     drafted = {
         t: {n: c if c["type"] == "identifier" else {**c, "source": "unconfirmed"} for n, c in own.items()}

@@ -195,7 +195,7 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     assert "job: long lists" in said + stderr
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "r"]
     code, _, refused = command(*run, "--assume-public")
-    assert (code, "vouch for each by name: --assume-public stays.job with a --reason TABLE.COLUMN" in refused) == (
+    assert (code, "confirm each by name: --assume-public stays.job with a --reason TABLE.COLUMN" in refused) == (
         2,
         True,
     )
@@ -234,7 +234,7 @@ WRONG = {
     "a bound that is none": (["--most-children", "stays=0"], "N from 1 to 500"),
     "a column without its table": (["--identifier", "who"], "write TABLE.COLUMN"),
     "one table's option": (["--unit", "row"], "--unit: is of a single table"),
-    "an unknown column to vouch for": (["--assume-public", "stays.x"], "stays.x: the draft has no such column"),
+    "an unknown column to confirm": (["--assume-public", "stays.x"], "stays.x: the draft has no such column"),
 }
 
 

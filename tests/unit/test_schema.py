@@ -63,7 +63,7 @@ def test_canonical_text_keeps_them_apart(text, other):
     assert canonical(text) != canonical(other)
 
 
-def test_only_drafted_facts_are_unconfirmed_and_can_be_vouched_for():
+def test_only_drafted_facts_are_unconfirmed_and_can_be_confirmed():
     schema = parse(facts_of(a=number(0, 9, source="unconfirmed"), b=number(0, 9)))
     assert schema.unconfirmed() == {"a": ["type", "min", "max"]}
     sure = schema.assume_public()
@@ -96,7 +96,7 @@ def test_a_weight_that_is_stated_elsewhere_is_refused_with_the_way_out(stated):
         (dated("2020-01-01", "2020-01-02"), "an integer or float"),
     ],
 )
-def test_a_weight_is_a_number_whose_bounds_somebody_vouches_for(column, words):
+def test_a_weight_is_a_number_whose_bounds_somebody_confirms(column, words):
     plain = facts_of(w=column, a=binary("0", "1")) | {"weight": "w"}
     with pytest.raises(InputError, match=words):
         parse(plain, complete=False)

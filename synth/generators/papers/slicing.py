@@ -97,7 +97,9 @@ class Slicing(Method):
         if self.rate < 1 and (self.loss == "moments" or merging):
             raise UsageError("option rate: sampled rows are for losses that train a network; choose loss kl, or rate 1")
         if self.oneway_share and self._encoding != "scaled":
-            raise UsageError("option oneway_share: goes with encoding=scaled; encoding merged asks for one-ways itself")
+            raise UsageError(
+                "option oneway_share: goes with encoding=scaled; encoding merged asks for single columns itself"
+            )
         if self.oneway_share and self.rate < 1:
             raise UsageError("option rate: sampled rows need the whole budget; set oneway_share to 0, or rate to 1")
         if self.directions == "fixed" and self.rate < 1:

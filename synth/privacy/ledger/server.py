@@ -131,7 +131,7 @@ CONSTRAINED = TABLE.count(" CHECK ") + TABLE.count(" PRIMARY KEY")
 if TYPE_CHECKING:
     import psycopg
 
-UNSYNCED = "SYNTH_LEDGER_FSYNC"  # "allow" vouches that the server's disk cannot lose what was written
+UNSYNCED = "SYNTH_LEDGER_FSYNC"  # "allow" says that the server's disk cannot lose what was written
 LOCK = 0x46_61_63_73  # "Facs": the advisory lock of all writers in a database
 WAIT = 120  # seconds to wait for other writers, or for one of the server's connections to be free
 TOGETHER = threading.BoundedSemaphore(8)  # connections of a process at once: servers have a hundred for everybody

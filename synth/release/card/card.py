@@ -66,7 +66,7 @@ CHOICES = {
 UNCOVERED = "selection not covered"
 PREVIEW = "Preview: made of public rows only, no release"
 VOUCHED = {
-    "public": "public knowledge, vouched for by whoever confirmed the schema",
+    "public": "public knowledge, as whoever confirmed the schema says",
     "declared": "declared public by the steward in the schema",
     "unconfirmed": "drafted from the rows and confirmed by nobody",
     "private": "learnt with privacy and paid for: no invariant",
@@ -75,7 +75,7 @@ HAZARDS = (
     "The guarantee is about one unit's own rows. What is true of many people alike (statistics) can be learnt; that is "
     "what the table is for.",
     "It holds for this release. Other releases about the same persons add to it; the ledger keeps their sum.",
-    "It rests on the public facts being public. Who vouches for each is listed.",
+    "It rests on the public facts being public. Who confirmed each is listed.",
     "Running time, memory use and job files of the run depend on the rows and are for the steward only.",
 )
 
@@ -324,7 +324,7 @@ def _installed(name: str) -> str | None:
 
 
 def _published(column: Column) -> dict[str, Any]:
-    """What of a column is published because somebody vouched for it alone."""
+    """What of a column is published because somebody confirmed it alone."""
     return {"values": len(column.categories)} if column.categories else {"bounds": [column.min, column.max]}
 
 

@@ -102,8 +102,8 @@ def invariants(card: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"what": what, "of": list(one["columns"]), "vouched": Said("{}; {}", one["published"], TOTALS)}
     for one in card.get("priors") or ():
         what = Said("prior {} (SHA-256 {}), {:,} rows", one["name"], one["sha256"], one["rows"])
-        vouched = Said("{}; {}", one["reason"], ADDED if "epsilon" in one else PRIOR)
-        yield {"what": what, "of": list(one["columns"]), "vouched": vouched}
+        confirmed = Said("{}; {}", one["reason"], ADDED if "epsilon" in one else PRIOR)
+        yield {"what": what, "of": list(one["columns"]), "vouched": confirmed}
 
 
 def problems(card: Mapping[str, Any]) -> Iterator[str]:

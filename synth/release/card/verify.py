@@ -188,7 +188,7 @@ def _tables_problems(about: Card) -> Iterator[str]:
         yield Said("its unit {} is not the root of its tables", about["unit"])
     else:
         tables = below(about["unit"], [(k["parent"], k["child"]) for k in keys])
-        known = (unit_in_words(tables), unit_as_it_was(tables), persons_in_words(about["unit"]))
+        known = (unit_in_words(tables), *unit_as_it_was(tables), persons_in_words(about["unit"]))
         if about.get("unit_in_words") not in known:
             yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:

@@ -54,7 +54,7 @@ def test_a_second_sample_serves_every_use():
     assert {u.level for u in uses.values()} == {GOOD}
     table = uses["named: age by sex by edu"]
     assert table.value == pytest.approx(table.second, rel=0.5)
-    assert "rows in the wrong place, three columns; a second real sample: " in table.sentence
+    assert "rows that would have to change, three columns; another sample of real rows: " in table.sentence
 
 
 def test_a_regression_that_is_off_is_said_to_be_with_its_coefficients():

@@ -92,7 +92,7 @@ def test_the_worth_of_a_prior_is_what_a_run_then_reaches(older):
 
 
 def _off(real: pd.DataFrame, made: pd.DataFrame) -> float:
-    """Mean share of rows in the wrong place in tables of two columns."""
+    """Mean share of rows that would have to change in tables of two columns."""
     cut = [t.assign(age=t["age"].astype(int) // 9).astype(str) for t in (real, made)]
     names = list(SCHEMA.columns)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]

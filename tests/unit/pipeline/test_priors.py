@@ -79,7 +79,7 @@ def test_the_card_adds_up_a_chain_of_releases_and_counts_none_twice(tmp_path):
 
 
 def test_every_document_says_that_the_guarantee_holds_given_the_prior(older, tmp_path):
-    """All pages and documents of a bundle that list what is not protected name the prior, its hash and who vouches."""
+    """All pages and documents of a bundle that list what is not protected name the prior, its hash and who confirms."""
     out = tmp_path / "out"
     result = synth.run(people(500, 0), **FACTS, prior=older, prior_reason=WHY, out=out, seed=1)
     (reported,) = [i for i in result.card["invariants"] if i["what"].startswith("prior older.csv")]

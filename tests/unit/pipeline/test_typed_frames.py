@@ -96,7 +96,7 @@ def test_a_notebook_shows_the_synthetic_columns_and_their_guarantee(result):
 
 
 def test_representations_are_short_and_hold_no_value(result):
-    """A draft's categories are private until somebody vouches for them; a password is nobody's business."""
+    """A draft's categories are private until somebody confirms them; a password is nobody's business."""
     drafted = synth.draft(pd.DataFrame({"word": ["nobody-knows-this", "other"] * 60}))
     shown = [
         repr(drafted.schema),

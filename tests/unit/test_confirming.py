@@ -18,7 +18,7 @@ from synth.sources.formats.text_table import from_frame
 from tests.made import codes, facts_of, number
 from tests.messy import clean, messy, reported_in, secrets
 
-pytestmark = pytest.mark.xdist_group("vouching")
+pytestmark = pytest.mark.xdist_group("confirming")
 QUESTIONS = 4  # that a messy file may ask more than a clean one
 
 
@@ -190,7 +190,7 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
     assert "unconfirmed: postcode, diagnosis" in stderr
     plain = ("run", rows, "--schema", schema, "--epsilon", "1", "--out", out, "--seed", "1")
     code, _, stderr = command(*plain, "--assume-public")
-    assert code == 2, "a list of 400 diagnoses is not vouched for with the others"
+    assert code == 2, "a list of 400 diagnoses is not confirmed with the others"
     assert "postcode (350 values" in stderr
     code, _, stderr = command(*plain, "--assume-public", "--learn-share", "0.1")
     assert code == 2, "and the answer about persons is asked for"
