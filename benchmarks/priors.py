@@ -1,21 +1,23 @@
 """What a public table beside the private one is worth: fair, biased and useless ones, at small and at usual budgets.
 
-    python benchmarks/priors.py [--epsilons 0.1,1] [--seeds 3] [--tables adult,few,waves] [--json FILE]
+    python benchmarks/priors.py [--epsilons 0.1,1] [--seeds 3] [--tables adult,few,nist,acs,credit,waves] [--json FILE]
 
 Adult: 32,384 private rows and public tables of 3,238 rows from fair (`025`) to strongly biased (`100`), splits
 published by the authors of JAM-PGM; the mean L1 distance (twice the total variation) of all tables of three columns,
 delta 1e-9, replace_one. `permuted`: the fair one with each column shuffled by itself, which tells nothing of columns
 together. `few`: 1,000 of the private rows; beside them as many public rows, drawn by weights that give them the
-release's single columns. Waves: thirds of the hospital table by encounter, epsilon 0.5 each; the third one's pairs
-alone, and with the releases of all earlier waves as priors of each. Every run goes through the command line with
-fresh noise. Needs the public tables in ../shared. Prints Markdown, which docs/uses.md holds.
+release's single columns. `nist`, `acs`, `credit`: so too with nine columns, one of 56 to 96 values, and 300 public
+rows, by chance or (`100`) the likelier the larger the first column; beside them the method independent. Waves: thirds
+of the hospital table by encounter, epsilon 0.5 each; the third one's pairs alone, and with the releases of all earlier
+waves as priors of each. Every run goes through the command line with fresh noise. Needs the public tables in ../shared.
+Prints Markdown, which docs/uses.md holds.
 """
 
 import shutil
 import sys
 from contextlib import contextmanager
 from functools import partial
-from json import loads
+from json import dumps, loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,6 +31,12 @@ TRIPLES, DATA = SHARED / "tools" / "triples.py", SHARED / "data" / "adult_prior"
 NUMBERS = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 ADULT = ("none", "fair", "biased 075", "biased 100", "permuted")
 FILES = {"fair": "public_025", "biased 075": "public_075", "biased 100": "public_100"}
+SMALL = {
+    "nist": ("acs_nist_national_2019", "AGEP,SEX,MSP,RAC1P,HOUSING_TYPE,OWN_RENT,EDU,PINCP_DECILE,DVET"),
+    "acs": ("acs_income_co_2018", "AGEP,COW,SCHL,MAR,RELP,WKHP,SEX,RAC1P,PINCP"),
+    "credit": ("credit_default_taiwan", "AGE,SEX,EDUCATION,MARRIAGE,PAY_0,PAY_2,PAY_3,PAY_4,class"),
+}
+FEW = ("few", *SMALL)
 WHY = ("--prior-reason", "published for experiments")
 L1 = "L1 of 3 columns"
 OFF = {L1: 3, "raked public rows": 3, "pair_tv_err": 4, "seconds": 0}
@@ -37,7 +45,8 @@ OFF = {L1: 3, "raked public rows": 3, "pair_tv_err": 4, "seconds": 0}
 @contextmanager
 def place(table: str):
     """The private rows, their schema, and every public table."""
-    with {"adult": adult, "few": partial(adult, 1000), "waves": waves}[table]() as folder:
+    made = {"adult": adult, "few": partial(adult, 1000), "waves": waves} | {n: partial(small, n) for n in SMALL}
+    with made[table]() as folder:
         yield folder
 
 
@@ -53,6 +62,35 @@ def adult(rows: int | None = None):
         made = {"train": own, **dict(zip(FILES, known, strict=True)), "permuted": known[0].apply(permute)}
         for place, table in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
             table.to_csv(folder / place, index=False)
+        yield folder
+
+
+@contextmanager
+def small(table: str):
+    """1,000 rows of a table as codes, and 300 others as public tables."""
+    file, names = SMALL[table]
+    rows = public(f"{file}.csv.gz")[names.split(",")].apply(pd.to_numeric, errors="coerce").fillna(-1)
+    rows = rows.rank(method="dense").astype(int) - 1
+    own = rows.sample(1000, random_state=0)
+    others, first = rows.drop(own.index), names.split(",")[0]
+    made = {"train": own, "fair": others.sample(300, random_state=1)}
+    made |= {"biased 100": others.sample(300, weights=others[first] ** 2, random_state=1)}
+    made |= {"permuted": made["fair"].apply(np.random.default_rng(0).permutation)}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "domain.json").write_text(dumps((rows.max() + 1).to_dict()))
+        call(
+            sys.executable,
+            TRIPLES,
+            "schema",
+            folder,
+            "--numbers",
+            f"{first},WKHP,SCHL",
+            "--out",
+            folder / "schema.json",
+        )
+        for place, part in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
+            part.to_csv(folder / place, index=False)
         yield folder
 
 
@@ -108,14 +146,15 @@ def one(folder: Path, cell: Row) -> Row:
     if cell["table"] == "waves":
         return in_waves(folder, cell)
     known = folder / f"{cell['prior']}.csv"
-    prior = () if cell["prior"] == "none" else ("--prior", known, *WHY)
+    prior = ("--prior", known, *WHY) if known.exists() else ()
     made, said = {"": known}, {}
     if cell["epsilon"]:
-        said = ran(folder, cell | {"delta": 1e-9}, *prior, "--relation", "replace_one")
+        method = {"method": "independent"} if cell["prior"] == "independent" else {}
+        said = ran(folder, cell | method | {"delta": 1e-9}, *prior, "--relation", "replace_one")
         if "failed" in said:
             return said
         made = {"": folder / "out" / "synthetic.csv"}
-        made |= {"raked public rows": raked(folder, known, made[""])} if prior and cell["table"] == "few" else {}
+        made |= {"raked public rows": raked(folder, known, made[""])} if prior and cell["table"] in FEW else {}
     found = {n: loads(call(sys.executable, TRIPLES, "score", folder, m)) for n, m in made.items()}
     return {"seconds": said.get("seconds_total")} | {n or L1: result[L1] for n, result in found.items()}
 
@@ -127,8 +166,8 @@ def cases(given) -> list[Row]:
         if table == "waves":
             results += grid(table=[table], prior=("none", "series"), epsilon=[0.5], seed=range(given.seeds))
             continue
-        few = table == "few"
-        priors = [p for p in ADULT if p != "biased 075" or not few]
+        few = table in FEW
+        priors = [p for p in ADULT if p != "biased 075" or not few] + ["independent"] * (table in SMALL)
         epsilons = [0.1, 0.3, 1.0, 3.0] if few else given.epsilons
         results += grid(table=[table], prior=priors, epsilon=epsilons, seed=range(given.seeds))
         results += grid(table=[table], prior=[p for p in priors if p in FILES], epsilon=[0], seed=[0])

@@ -203,7 +203,7 @@ def _of_several(w: Wizard) -> Plain:
         _("One key of it, with all below, is what privacy protects: a patient, a household."),
         _("as drafted"),
     )
-    root = left.selectbox(_("Table of whom it protects"), names, None, key="hint_root", placeholder=drafted, help=said)
+    root = left.selectbox(_("Table of those it protects"), names, None, key="hint_root", placeholder=drafted, help=said)
     said = _("Tables that everybody may have, such as a list of districts: copied into the release as they are.")
     public = right.multiselect(_("Public tables"), names, key="hint_public", placeholder=_("none"), help=said)
     said = _("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above.")

@@ -18,6 +18,7 @@ from synth.generators.base import Positions
 from synth.generators.core.related_model import ROOTS_AT_A_TIME, DrawnTable
 from synth.generators.core.totals import Redraw, agree, culprits, witness
 from synth.generators.core.totals_search import Layout
+from synth.languages import Said
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.areas import lowest
 from synth.schema.dataset import Dataset, number_of
@@ -49,23 +50,30 @@ def problems(schema: Schema | Dataset, roots: PublishedTotals | None) -> Iterato
     Privacy: public only.
     """
     for name, totals in of_children(schema).items():
-        key, about = schema.key_above(name), f"totals of table {name}"
+        key, about = schema.key_above(name), Said("totals of table {}", name)
         assert key is not None
         if key.parent != schema.root:
-            yield f"{about}: only those of the root and of its own children hold; leave them out"
+            yield Said("{}: only those of the root and of its own children hold; leave them out", about)
         elif schema.keys_below(name):
-            yield f"{about}: rows with tables below them cannot come and go; leave the totals out"
+            yield Said("{}: rows with tables below them cannot come and go; leave the totals out", about)
         elif key.order is not None:
-            yield f"{about}: its rows are in an order, into which none can come; leave the totals out"
+            yield Said("{}: its rows are in an order, into which none can come; leave the totals out", about)
         elif roots is None:
-            yield (
-                f"{about}: they hold where totals of {schema.root} say how many roots there are; add a table of totals "
-                f"to {schema.root}, or leave them out"
+            yield Said(
+                "{}: they hold where totals of {} say how many roots there are; add a table of totals to {}, or "
+                "leave them out",
+                about,
+                schema.root,
+                schema.root,
             )
         elif totals.num_rows > roots.num_rows * key.most_children:
-            yield (
-                f"{about}: they count {totals.num_rows:,} rows, but {roots.num_rows:,} roots with at most "
-                f"{key.most_children} each have {roots.num_rows * key.most_children:,}; correct one of them"
+            yield Said(
+                "{}: they count {:,} rows, but {:,} roots with at most {} each have {:,}; correct one of them",
+                about,
+                totals.num_rows,
+                roots.num_rows,
+                key.most_children,
+                roots.num_rows * key.most_children,
             )
 
 

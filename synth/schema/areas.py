@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError
-from synth.languages import Said
+from synth.languages import Said, joined
 from synth.schema.column import CATEGORICAL, Column, WithinColumn, canonical, repeated
 from synth.schema.constraints import Constraint, Within, columns_of, derived
 
@@ -142,53 +142,69 @@ def problems(columns: Mapping[str, Column], constraints: tuple[Constraint, ...],
         return
     for name in inner:
         if len(inside := [n for n, c in columns.items() if c.within is not None and c.within.column == name]) > 1:
-            yield (
-                f"column {name}: {', '.join(inside)} all lie within it, and could tell of two of its areas in one row; "
-                'declare one of them, and say that the others lie within that: "within"'
+            yield Said(
+                "column {}: {} all lie within it, and could tell of two of its areas in one row; declare one of "
+                'them, and say that the others lie within that: "within"',
+                name,
+                ", ".join(inside),
             )
     for number, rule in enumerate(constraints, start=1):
         for name in (n for n in columns_of(rule) if n in inner):
-            yield (
-                f"constraint {number} ({rule.kind}): {name} follows from {lowest(columns, name)}, which lies within "
-                f"it; name {lowest(columns, name)} and its areas, as a|b, instead"
+            yield Said(
+                "constraint {} ({}): {} follows from {}, which lies within it; name {} and its areas, as a|b, instead",
+                number,
+                rule.kind,
+                name,
+                lowest(columns, name),
+                lowest(columns, name),
             )
     if target in inner:
-        yield f"target {target!r} follows from {lowest(columns, str(target))}, which lies within it; choose that one"
+        yield Said(
+            "target {!r} follows from {}, which lies within it; choose that one",
+            target,
+            lowest(columns, str(target)),
+        )
     for name in (n for n in derived(constraints) if columns[n].within is not None):
-        yield f"column {name}: a constraint gives it, and so nothing can follow from it; take out one of both"
+        yield Said("column {}: a constraint gives it, and so nothing can follow from it; take out one of both", name)
 
 
 def _own_problems(name: str, column: Column, columns: Mapping[str, Column]) -> Iterator[str]:
     assert column.within is not None
     parent = columns.get(column.within.column)
     if parent is None:
-        yield "no such column; name one of the schema, or take `within` out"
+        yield Said("no such column; name one of the schema, or take `within` out")
         return
     for one, called in ((column, name), (parent, column.within.column)):
         if one.type not in CATEGORICAL:
-            yield f"{called} is {one.type}, and areas are categories; make it categorical, or take `within` out"
+            yield Said(
+                "{} is {}, and areas are categories; make it categorical, or take `within` out",
+                called,
+                one.type,
+            )
             return
         if not one.categories:
-            yield f"{called} has no categories yet, and a tree of areas is a public fact; list them"
+            yield Said("{} has no categories yet, and a tree of areas is a public fact; list them", called)
             return
     chain: list[str] = [name]
     at: Column | None = column
     while at is not None and at.within is not None and len(chain) <= MOST_LEVELS:
         if at.within.column in chain:
-            yield "it comes back to itself; say of one of the columns that it lies within no other"
+            yield Said("it comes back to itself; say of one of the columns that it lies within no other")
             return
         chain.append(at.within.column)
         at = columns.get(chain[-1])
     if len(chain) > MOST_LEVELS:
-        yield f"more than {MOST_LEVELS} levels; leave some out"
+        yield Said("more than {} levels; leave some out", MOST_LEVELS)
         return
     for fact in ("of", "role"):
         if getattr(column, fact) != getattr(parent, fact):
-            yield f'both need the same "{fact}", for the one follows from the other; state it of both or of none'
+            yield Said('both need the same "{}", for the one follows from the other; state it of both or of none', fact)
     if column.missing_codes and not parent.missing_codes:
-        yield (
-            f"an area that is missing lies in none, and {column.within.column} is never missing; let it be (nullable), "
-            f"or list what is unknown as an area of {name}"
+        yield Said(
+            "an area that is missing lies in none, and {} is never missing; let it be (nullable), or list what is "
+            "unknown as an area of {}",
+            column.within.column,
+            name,
         )
     yield from _area_problems(name, column, parent)
 
@@ -199,29 +215,34 @@ def _area_problems(name: str, column: Column, parent: Column) -> Iterator[str]:
     areas, upper = [canonical(c) for c in column.categories or ()], [canonical(c) for c in parent.categories or ()]
     if listed is not None:
         if unknown := [a for a in listed if canonical(a) not in upper]:
-            yield f"{unknown[0]!r} is no category of {above_it}; correct it, or add it there"
+            yield Said("{!r} is no category of {}; correct it, or add it there", unknown[0], above_it)
             return
         if twice := repeated(map(canonical, listed)):
-            yield f"{twice!r} of {above_it} is listed twice; put its areas into one list"
+            yield Said("{!r} of {} is listed twice; put its areas into one list", twice, above_it)
             return
         if strange := [a for inside in listed.values() for a in inside if canonical(a) not in areas]:
-            yield f"{strange[0]!r} is no category of {name}; correct it, or add it there"
+            yield Said("{!r} is no category of {}; correct it, or add it there", strange[0], name)
             return
     owners = _owners(column, parent)
     for area in (a for a in areas if len(owners[a]) != 1):
-        named = " and ".join(repr(upper[i]) for i in owners[area])
+        named = joined(" and ", (repr(upper[i]) for i in owners[area]))
         if listed is None:
             form = f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
-            which = named or "no category"
-            yield f"{area!r} begins with {which} of {above_it}; say which areas lie in which, as {form}"
+            which = named or Said("no category")
+            yield Said("{!r} begins with {} of {}; say which areas lie in which, as {}", area, which, above_it, form)
         elif named:
-            yield f"{area!r} lies in {named} of {above_it}, and an area lies in one; keep it under one"
+            yield Said("{!r} lies in {} of {}, and an area lies in one; keep it under one", area, named, above_it)
         else:
-            yield f"{area!r} of {name} lies in none of {above_it}; list it under one"
+            yield Said("{!r} of {} lies in none of {}; list it under one", area, name, above_it)
         return
     owned = {i for o in owners.values() for i in o}
     if empty := [a for i, a in enumerate(upper) if i not in owned]:
-        yield f"no area of {name} lies within {empty[0]!r}; list one, or take it out of the categories of {above_it}"
+        yield Said(
+            "no area of {} lies within {!r}; list one, or take it out of the categories of {}",
+            name,
+            empty[0],
+            above_it,
+        )
 
 
 def lines(schema: Any) -> dict[str, list[tuple[int, str]]]:

@@ -175,14 +175,14 @@ def column_problems(column: Column, complete: bool):
     if column.format is not None and (problem := format_problem(column.type, column.format)):
         yield problem
     if column.pattern is not None and column.type != "identifier":
-        yield "pattern is the form of made-up keys; make the column an identifier"
+        yield Said("pattern is the form of made-up keys; make the column an identifier")
     elif column.pattern is not None and (problem := key_pattern.problem(column.pattern)):
         yield problem
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
-        yield "missing names the same code twice"
+        yield Said("missing names the same code twice")
     if column.role is not None and (column.type in UNREAD or not (column.reason or "").strip()):
-        yield (
+        yield Said(
             "an identifier, or a column left out, has no role"
             if column.type in UNREAD
             else 'role public: say why the value of each row is public, as "reason"; it goes onto the card'
@@ -190,7 +190,7 @@ def column_problems(column: Column, complete: bool):
     if column.grouping is not None:
         yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):
-        yield "labels must name each category once, in the order of the categories"
+        yield Said("labels must name each category once, in the order of the categories")
 
 
 def _category_problems(column: Column):
@@ -208,11 +208,11 @@ def _category_problems(column: Column):
 
 def _grouping_problems(column: Column, grouping: Grouping):
     if column.type not in CATEGORICAL:
-        yield "grouping is for texts; make the column categorical"
+        yield Said("grouping is for texts; make the column categorical")
     elif (grouping.length is None) == (grouping.kind == "prefix") or (grouping.other is None) == (
         grouping.kind == "listed"
     ):
-        yield "a grouping by prefix states length, one that is listed states other"
+        yield Said("a grouping by prefix states length, one that is listed states other")
     elif grouping.kind == "listed":
         if canonical(str(grouping.other)) not in map(canonical, column.categories or ()):
             yield Said("grouping: {!r} must be one of the categories", grouping.other)
@@ -233,19 +233,19 @@ def _bound_problems(column: Column):
         yield Said("min and max must each be {}", what)
         return
     if not (math.isfinite(low) and math.isfinite(high)):
-        yield "min and max must be finite"
+        yield Said("min and max must be finite")
     elif low > high:
         yield Said("min {} is above max {}; swap them", column.min, column.max)
     elif column.type == "integer" and not all(x == x.to_integral_value() for x in (low, high)):
-        yield "min and max of an integer column must be whole numbers"
+        yield Said("min and max of an integer column must be whole numbers")
     elif column.resolution is not None and isinstance(column.resolution, str) != (column.type == "datetime"):
-        yield "resolution is second, minute, hour or day for a date, a number otherwise"
+        yield Said("resolution is second, minute, hour or day for a date, a number otherwise")
     elif not (column.step > 0 and math.isfinite(column.step)):
-        yield "resolution must be above 0"
+        yield Said("resolution must be above 0")
     elif column.type == "integer" and column.step != column.step.to_integral_value():
-        yield "resolution of an integer column must be a whole number"
+        yield Said("resolution of an integer column must be a whole number")
     elif column.size > MAX_POSITIONS:
-        yield "more than 2**53 steps between min and max; give fewer decimals or a coarser resolution"
+        yield Said("more than 2**53 steps between min and max; give fewer decimals or a coarser resolution")
 
 
 def _seconds(text: str) -> Decimal:

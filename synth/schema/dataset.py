@@ -368,7 +368,9 @@ def refused(schema: Schema) -> Iterator[str]:
         )
         return
     if (schema.max_rows or 1) == 1:
-        yield "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
+        yield Said(
+            "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
+        )
     if (schema.max_rows or 1) > MOST_CHILDREN:
         yield (
             Said(
@@ -382,10 +384,10 @@ def refused(schema: Schema) -> Iterator[str]:
             "weight {!r}: rows of a person have no weights yet; leave weight out, or `linked=False`", schema.weight
         )
     if schema.totals:
-        yield "totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
+        yield Said("totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`")
     measured = [n for n in schema.measured() if schema.columns[n].of is None]
     if not measured:
-        yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'
+        yield Said('every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column')
     for number, rule in enumerate(schema.constraints or (), start=1):
         names = [n for n in columns_of(rule) if schema.columns[n].type not in UNREAD]
         if len({schema.columns[n].of for n in names}) > 1 and rule.kind != "order":
@@ -457,7 +459,7 @@ def not_learnable(schema: Tables, lacking: Collection[str]) -> Iterator[str]:
 
 def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
     if len(schema.tables) < 2:
-        yield "related tables are two or more; for one table write its schema alone"
+        yield Said("related tables are two or more; for one table write its schema alone")
     if twice := repeated(n.casefold() for n in schema.tables):
         yield Said("two tables are called {!r} but for capitals; their files could not be told apart", twice)
     for name, table in schema.tables.items():
@@ -532,7 +534,7 @@ def _tree_problems(schema: Tables) -> Iterator[str]:
         return
     roots = [n for n in schema.tables if n not in {k.child for k in schema.keys}]
     if not roots:
-        yield "its keys go in a circle; one table must be the root, the child of none"
+        yield Said("its keys go in a circle; one table must be the root, the child of none")
         return
     if len(roots) > 1:
         yield Said("tables {} have no parent; one alone is the root, so each other one needs a key", ", ".join(roots))

@@ -28,7 +28,7 @@ def problem(pattern: str) -> str | None:
     if not parts or not parts[0][0].isalnum():
         return Said("pattern {!r}: {}", pattern, RULE)
     if all(len(letters) == 1 for letters in parts):
-        return f"pattern {pattern!r}: it stands for one key only; give it a class like [0-9]{{6}}"
+        return Said("pattern {!r}: it stands for one key only; give it a class like [0-9]{{6}}", pattern)
     if len(parts) > LONGEST:
         return Said("pattern {!r}: keys have at most {} characters", pattern, LONGEST)
     return None

@@ -357,4 +357,4 @@ def disagreements(totals: PublishedTotals, rows: Mapping[str, np.ndarray]) -> It
     """
     for table in totals.tables:
         if off := table.off(rows):
-            yield f"{table.name}: {off:,} of its cells disagree with the table"
+            yield Said("{}: {:,} of its cells disagree with the table", table.name, off)

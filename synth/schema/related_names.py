@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+from synth.languages import Said
+
 ENDINGS = ("id", "key", "no", "nr", "num", "nbr", "number", "nummer", "pk", "fk", "")
 OWN = ("id", "key", "uuid", "guid", "pk")  # of a column that needs no table's name to be its key
 
@@ -164,23 +166,29 @@ def _undecided(tables: Sequence[str], keys: Sequence[Reference], references: Seq
     for child, parent in dict.fromkeys((r.child, r.parent) for r in references):
         several = [r for r in references if (r.child, r.parent) == (child, parent)]
         if len(several) > 1:
-            yield (
-                f"{child} refers to {parent} by {len(several)} keys ({', '.join(map(str, several))}); the first is "
-                "drafted: keep the one by which its rows belong to it."
+            yield Said(
+                "{} refers to {} by {} keys ({}); the first is drafted: keep the one by which its rows belong to it.",
+                child,
+                parent,
+                len(several),
+                ", ".join(map(str, several)),
             )
     for child in tables:
         parents = [k.parent for k in keys if k.child == child]
         if len(parents) > 1:
-            yield (
-                f"{child} has several parents ({', '.join(parents)}): keep one key. A parent that everybody may "
-                "have, such as a list of districts, is named with `public=`; `root=` names the table whose rows "
-                "are the units of privacy."
+            yield Said(
+                "{} has several parents ({}): keep one key. A parent that everybody may have, such as a list of "
+                "districts, is named with `public=`; `root=` names the table of those whom the guarantee protects.",
+                child,
+                ", ".join(parents),
             )
     roots = [t for t in tables if t not in {k.child for k in keys}]
     if len(roots) > 1:
-        yield (
-            f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing ("
-            "`keys=CHILD.COLUMN=PARENT.COLUMN`), a public table (`public=`) or the units' table (`root=`)."
+        yield Said(
+            "{} have no parent by their columns' names: state the keys that are missing "
+            "(`keys=CHILD.COLUMN=PARENT.COLUMN`), a public table (`public=`) or the table of those whom the guarantee "
+            "protects (`root=`).",
+            ", ".join(roots),
         )
     elif not roots and tables:
-        yield "the keys go in a circle: name the table whose rows are the units of privacy with `root=`."
+        yield Said("the keys go in a circle: name with `root=` the table of those whom the guarantee protects.")

@@ -557,19 +557,21 @@ def _first(error: ValidationError) -> str:
 def _problems(schema: Schema, complete: bool):
     """Yields a sentence for each rule that the schema breaks."""
     if not schema.columns:
-        yield "it names no column; add at least one"
+        yield Said("it names no column; add at least one")
     if pair := names.twins(schema.columns):
         one, other = pair
-        yield (
-            f"columns {one!r} and {other!r} differ only in capitals or in how a character is written, which an engine "
-            "may take for one name; rename one, in the table too"
+        yield Said(
+            "columns {!r} and {!r} differ only in capitals or in how a character is written, which an engine may "
+            "take for one name; rename one, in the table too",
+            one,
+            other,
         )
     for name, column in schema.columns.items():
         texts = [name, *(column.categories or ()), *(column.labels or ()), *(column.missing or ())]
         if not is_text("".join([*texts, column.description or ""])):
-            yield f"column {name}: a name, category, label or code holds half a character (a lone surrogate)"
+            yield Said("column {}: a name, category, label or code holds half a character (a lone surrogate)", name)
     if not is_text(schema.to_json()):
-        yield "a text holds half a character (a lone surrogate), which no file can hold"
+        yield Said("a text holds half a character (a lone surrogate), which no file can hold")
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):
             yield Said("column {}: {}", name, rule)
@@ -591,88 +593,96 @@ def _rule_problems(schema: Schema, rule: Constraint):
     names = columns_of(rule)
     for name in names:
         if name not in schema.columns:
-            yield f"{name!r} is not among the columns"
+            yield Said("{!r} is not among the columns", name)
         elif schema.columns[name].type in UNREAD:
-            what = "an identifier" if schema.columns[name].type == "identifier" else "left out"
-            yield f"{name!r} is {what}, which no rule can concern"
+            what = Said("an identifier") if schema.columns[name].type == "identifier" else Said("left out")
+            yield Said("{!r} is {}, which no rule can concern", name, what)
     if len(set(names)) < len(names):
-        yield "it names a column twice"
+        yield Said("it names a column twice")
     lines = rule.table if rule.kind == "function" else rule.combinations if rule.kind == "fixed" else ()
     if any(len(line) != len(names) for line in lines):
-        yield f"each line needs {len(names)} entries, one for each of {', '.join(names)}"
+        yield Said("each line needs {} entries, one for each of {}", len(names), ", ".join(names))
     given = derived(schema.constraints or ())
     if rule.kind == "function" and any(n in given for n in rule.of):
-        yield "it rests on a column that another constraint gives; name that one's own columns instead"
+        yield Said("it rests on a column that another constraint gives; name that one's own columns instead")
 
 
 def _unit_problems(schema: Schema):
     if schema.person is None:
         if schema.unit is not None and (column := schema.columns.get(schema.unit)) and column.type == "identifier":
-            yield f"unit {schema.unit!r} means each row by itself, and an identifier is named so; rename the column"
+            yield Said(
+                "unit {!r} means each row by itself, and an identifier is named so; rename the column",
+                schema.unit,
+            )
         if schema.max_rows is not None:
-            yield "max_rows needs a unit, the column that names a person"
+            yield Said("max_rows needs a unit, the column that names a person")
         return
     column = schema.columns.get(schema.person)
     if column is None:
-        yield f"unit {schema.person!r} is not among the columns"
+        yield Said("unit {!r} is not among the columns", schema.person)
     elif column.type != "identifier":
-        yield f"unit {schema.person!r} must be an identifier column, since it names a person"
+        yield Said("unit {!r} must be an identifier column, since it names a person", schema.person)
     elif schema.max_rows is None:
-        yield f"unit {schema.person!r} needs max_rows, how many rows of one person are kept"
+        yield Said("unit {!r} needs max_rows, how many rows of one person are kept", schema.person)
 
 
 def _target_problems(schema: Schema):
     target = schema.columns.get(schema.target or "")
     if target is None:
-        yield f"target {schema.target!r} is not among the columns"
+        yield Said("target {!r} is not among the columns", schema.target)
     elif target.type in UNREAD:
-        what = "an identifier" if target.type == "identifier" else "left out"
-        yield f"target {schema.target!r} is {what}, which is never modelled; choose another column"
+        what = Said("an identifier") if target.type == "identifier" else Said("left out")
+        yield Said("target {!r} is {}, which is never modelled; choose another column", schema.target, what)
     elif target.type in CATEGORICAL and schema.positive is not None:
         known = {canonical(c) for c in target.categories or ()}
         if canonical(schema.positive) not in known:
-            yield f"positive {schema.positive!r} is not a category of {schema.target}"
+            yield Said("positive {!r} is not a category of {}", schema.positive, schema.target)
 
 
 def _person_problems(schema: Schema):
     """Yields a sentence for each rule that columns of a person, or the order of rows, break. Privacy: public only."""
     for name in schema.of_unit:
         if name == schema.person:
-            yield f'column {name}: it names the person; leave out "of"'
+            yield Said('column {}: it names the person; leave out "of"', name)
         elif schema.columns[name].type == "identifier":
-            yield f'column {name}: an identifier is a fresh key for each row; leave out "of", or omit the column'
+            yield Said('column {}: an identifier is a fresh key for each row; leave out "of", or omit the column', name)
     if schema.order is not None:
         yield from _order_problems(schema, schema.order)
     if schema.linked and schema.person is not None and schema.max_rows == 1:
-        yield "linked: of a person one row is kept, so no rows belong together; state max_rows of 2 or more"
+        yield Said("linked: of a person one row is kept, so no rows belong together; state max_rows of 2 or more")
 
 
 def _order_problems(schema: Schema, name: str):
     column = schema.columns.get(name)
     if column is None:
-        yield f"order {name!r} is not among the columns"
+        yield Said("order {!r} is not among the columns", name)
     elif name == schema.person or not column.orders:
-        yield f"order {name!r} must be a number, date, ordinal, or an identifier of rising numbers"
+        yield Said("order {!r} must be a number, date, ordinal, or an identifier of rising numbers", name)
     elif column.of == "unit":
-        yield f'order {name!r} is one value in all rows of a person ("of": "unit"), which orders nothing'
+        yield Said('order {!r} is one value in all rows of a person ("of": "unit"), which orders nothing', name)
     elif column.within is not None:
-        yield f"order {name!r} is an area within others, which orders nothing; name another column"
+        yield Said("order {!r} is an area within others, which orders nothing; name another column", name)
     elif name in schema.given:
-        yield f"order {name!r} follows from other columns; name a column that is read"
+        yield Said("order {!r} follows from other columns; name a column that is read", name)
 
 
 def _weight_problems(schema: Schema, name: str):
     """A sentence for each rule that a survey's weight breaks: its bounds bound what a row adds to weighted counts."""
     column = schema.columns.get(name)
     if column is None:
-        yield f"weight {name!r} is not among the columns"
+        yield Said("weight {!r} is not among the columns", name)
     elif column.type not in ("integer", "float"):
-        yield f"weight {name!r} is {column.type}; a weight is an integer or float"
+        yield Said("weight {!r} is {}; a weight is an integer or float", name, column.type)
     elif name not in schema.measured():
-        yield f"weight {name!r} is given by a constraint; name a column that is read"
+        yield Said("weight {!r} is given by a constraint; name a column that is read", name)
     elif name == schema.target:
-        yield f"weight {name!r} is the target as well; a weight is not predicted"
+        yield Said("weight {!r} is the target as well; a weight is not predicted", name)
     elif column.source == "private" or column.min is None or column.max is None:
-        yield f"weight {name!r} needs stated min and max, since they bound what a row adds; it cannot learn them"
+        yield Said("weight {!r} needs stated min and max, since they bound what a row adds; it cannot learn them", name)
     elif float(column.min) < 0 or float(column.max) <= 0:
-        yield f"weight {name!r} goes from {column.min} to {column.max}; its min must be 0 or more, its max above 0"
+        yield Said(
+            "weight {!r} goes from {} to {}; its min must be 0 or more, its max above 0",
+            name,
+            column.min,
+            column.max,
+        )

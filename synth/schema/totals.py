@@ -48,7 +48,7 @@ class Totals(BaseModel):
 def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given: Collection[str]) -> Iterator[str]:
     """A sentence for each rule of form that tables of totals break; ``given``: columns that a rule gives."""
     if len(totals) > MOST_TABLES:
-        yield f"it has {len(totals)} tables of totals, at most {MOST_TABLES} are read"
+        yield Said("it has {} tables of totals, at most {} are read", len(totals), MOST_TABLES)
     for number, one in enumerate(totals, start=1):
         for problem in _form_problems(one, columns, given):
             yield Said("totals {} ({}): {}", number, one.name, problem)
@@ -56,28 +56,28 @@ def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given
 
 def _form_problems(one: Totals, columns: Mapping[str, Column], given: Collection[str]) -> Iterator[str]:
     if not (one.published or "").strip():
-        yield 'say where it is printed, as "published": a count that is printed nowhere is no public fact'
+        yield Said('say where it is printed, as "published": a count that is printed nowhere is no public fact')
     if len(set(one.columns)) < len(one.columns):
-        yield "it names a column twice"
+        yield Said("it names a column twice")
     elif len({lowest(columns, n) for n in one.columns}) < len(one.columns):
-        yield "two of its columns are areas of which one lies in the other; count by the smaller ones alone"
+        yield Said("two of its columns are areas of which one lies in the other; count by the smaller ones alone")
     for name in one.columns:
         if name not in columns:
-            yield f"{name!r} is not among the columns"
+            yield Said("{!r} is not among the columns", name)
         elif columns[name].type in UNREAD:
-            what = "an identifier" if columns[name].type == "identifier" else "left out"
-            yield f"{name!r} is {what}, by which no rows are counted; remove the table"
+            what = Said("an identifier") if columns[name].type == "identifier" else Said("left out")
+            yield Said("{!r} is {}, by which no rows are counted; remove the table", name, what)
         elif name in given:
-            yield f"{name!r} is given by a constraint; count by the columns that it rests on"
+            yield Said("{!r} is given by a constraint; count by the columns that it rests on", name)
     for line in one.counts:
         if len(line) != len(one.columns) + 1:
-            yield f"each line needs a condition for each of {', '.join(one.columns)}, then its count"
+            yield Said("each line needs a condition for each of {}, then its count", ", ".join(one.columns))
             return
         count = line[-1].strip()
         if not count.isascii() or not count.isdigit() or len(count) > 15:
             negative = count.startswith("-") and count[1:].isdigit()
-            rule = "is below 0, and no number of rows is" if negative else "is no whole number of rows"
-            yield f"the count of {', '.join(line[:-1])} {rule}; correct it"
+            rule = Said("is below 0, and no number of rows is") if negative else Said("is no whole number of rows")
+            yield Said("the count of {} {}; correct it", ", ".join(line[:-1]), rule)
             return
 
 

@@ -336,7 +336,7 @@ def problems(schema: Any) -> Iterator[str]:
     """A sentence for each rule that the uses of a ``schema``, of one table or of several, break."""
     uses, known, measured = schema.uses or (), schema.inner_columns, schema.inner_measured
     if len(uses) > MOST_USES:
-        yield f"it names {len(uses)} uses, at most {MOST_USES} are possible; name the important ones"
+        yield Said("it names {} uses, at most {} are possible; name the important ones", len(uses), MOST_USES)
     cells = many = 0
     for number, use in enumerate(uses, start=1):
         about = Said("use {} ({})", number, shown(use.words))
@@ -345,7 +345,7 @@ def problems(schema: Any) -> Iterator[str]:
         many += len(use.tables)
         cells += sum(FEWEST_BINS ** len(t) for t in use.tables if len(t) > 2)
     if many > MOST_TABLES or cells > MOST_CELLS:
-        yield f"its uses need {many:,} tables, at most {MOST_TABLES:,} are possible; name fewer columns"
+        yield Said("its uses need {:,} tables, at most {:,} are possible; name fewer columns", many, MOST_TABLES)
     for number, use in enumerate(uses if schema.keys else (), start=1):
         about, tables = Said("use {} ({})", number, shown(use.words)), use.tables
         if isinstance(use, RegressionUse):
@@ -355,9 +355,11 @@ def problems(schema: Any) -> Iterator[str]:
                 yield Said("{}: {!r} is not among the columns; {}", about, name, meant(name, known))
         for table in tables:
             if known.keys() >= {*table} and table and schema.lowest(table) is None:
-                yield (
-                    f"{about}: {quoted(table[0])} and its others stand in tables of which none is below all; name "
-                    "columns of one table and of those above it"
+                yield Said(
+                    "{}: {} and its others stand in tables of which none is below all; name columns of one table "
+                    "and of those above it",
+                    about,
+                    quoted(table[0]),
                 )
 
 
@@ -366,14 +368,15 @@ def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str
         if name not in columns:
             yield Said("{!r} is not among the columns; {}", name, meant(name, measured))
         elif name not in measured:
-            what = {"identifier": "an identifier", "omitted": "left out"}.get(columns[name].type, "given by a rule")
-            yield f"{name!r} is {what}, which is never modelled; choose another column"
+            named = {"identifier": Said("an identifier"), "omitted": Said("left out")}
+            what = named.get(columns[name].type, Said("given by a rule"))
+            yield Said("{!r} is {}, which is never modelled; choose another column", name, what)
     for name in use.of if isinstance(use, MeansUse) else ():
         if name in measured and columns[name].type in CATEGORICAL:
-            yield f"{name} is no number and has no mean; compare it across the groups instead"
+            yield Said("{} is no number and has no mean; compare it across the groups instead", name)
     names = [list(t) for t in use.tables] or [list(use.names)]
     if any(a == b for t in names for a, b in pairwise(sorted(t))):
-        yield "it names a column twice; name it once"
+        yield Said("it names a column twice; name it once")
 
 
 def in_quotes(formula: str, known: Iterable[str]) -> str:

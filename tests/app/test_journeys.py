@@ -137,12 +137,18 @@ def scored(person) -> None:
     assert person.fetch("Table (CSV)") == "synthetic.csv"
 
 
-def test_another_method_is_scored_by_sdmetrics_and_downloaded_as_csv(person):
+TRAINED = [pytest.param(m, marks=pytest.mark.slow) for m in ("slicing", "dp_kernel")]  # for a minute and more
+
+
+@pytest.mark.parametrize("method", ["independent", *TRAINED])
+def test_another_method_is_scored_by_sdmetrics_and_downloaded_as_csv(person, method):
     with_the_sample(person)
     press(person.page, "Next: Privacy and accuracy", "Privacy and accuracy")
-    person.method("independent")
+    person.method(method)
+    person.page.set_default_timeout(browser.PATIENCE if method == "independent" else 600_000)
     person.run()
-    person.look("journey-independent")
+    person.page.set_default_timeout(browser.PATIENCE)
+    person.look(f"journey-sample-{method}")
     scored(person)
     person.ends(clicks=9)
 

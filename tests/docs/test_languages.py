@@ -117,7 +117,8 @@ def test_what_is_stored_is_said_again_and_nothing_else():
 
 
 def test_every_error_and_message_has_its_values_beside_its_text():
-    """No f-string, sum, ``format`` or ``%`` is a message, and as many values stand beside a text as it has places."""
+    """No f-string, sum, ``format`` or ``%`` is a message, and as many values stand beside a text as it has places; what
+    is wrong with a schema is put into another message, and is one."""
     kinds, wrong = {"Said", *_texts().KINDS}, []
     for path in sorted((ROOT / "synth").rglob("*.py")):
         name = path.relative_to(ROOT / "synth").as_posix()
@@ -131,6 +132,8 @@ def test_every_error_and_message_has_its_values_beside_its_text():
                 formatted |= len(call.args) > 1 and len(places) != len(call.args) - 1
             unsaid = any(isinstance(n, ast.Attribute) and n.attr == "strerror" for a in call.args for n in ast.walk(a))
             wrong += [f"{name}:{call.lineno}"] * (made or formatted or unsaid)
+        told = (n for n in nodes(path) if isinstance(n, ast.Yield) and name.startswith("schema/"))
+        wrong += [f"{name}:{n.lineno}" for n in told if isinstance(n.value, ast.Constant | ast.JoinedStr)]
     assert not wrong
 
 

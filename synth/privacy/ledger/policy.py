@@ -21,6 +21,7 @@ from typing import Any
 
 from synth.errors import InputError, UsageError
 from synth.files import toml_files
+from synth.languages import Said
 from synth.privacy.accounting.guarantee import is_number
 from synth.privacy.ledger import accounts, entries
 from synth.privacy.ledger.accounts import Account
@@ -297,9 +298,16 @@ def contradiction(db: Connection, account: Account, facts: dict[str, str | None]
     """Why a policy cannot state these facts: a recorded spend has others, and the two do not add up."""
     for what, stated in facts.items():
         if stated is not None and (spend := entries.unlike(db, account.spellings, what, stated)):
-            return (
-                f"dataset {account.spellings[0]!r}: line {spend.number} spent under {what} {getattr(spend, what)!r}, "
-                f"which does not add up with {stated!r}; state {what} {getattr(spend, what)!r} or leave it out"
+            return Said(
+                "dataset {!r}: line {} spent under {} {!r}, which does not add up with {!r}; state {} {!r} or leave "
+                "it out",
+                account.spellings[0],
+                spend.number,
+                what,
+                getattr(spend, what),
+                stated,
+                what,
+                getattr(spend, what),
             )
     return None
 
@@ -309,14 +317,19 @@ def stranger(db: Connection, account: Account, dataset: str) -> str | None:
     if account.known:
         return None
     if word := names.mixed(dataset):
-        return (
-            f"dataset {dataset!r}: {word!r} mixes letters of scripts that look alike, or has letters that look like "
-            "another script's; write it in one script in common use"
+        return Said(
+            "dataset {!r}: {!r} mixes letters of scripts that look alike, or has letters that look like another "
+            "script's; write it in one script in common use",
+            dataset,
+            word,
         )
     if twin := names.double(dataset, accounts.spellings(db)):
-        return (
-            f"dataset {dataset!r}: it looks like {twin!r}, which is in the ledger, and is written in other characters; "
-            f"give the name {twin!r}, or one that nobody takes for it"
+        return Said(
+            "dataset {!r}: it looks like {!r}, which is in the ledger, and is written in other characters; give the "
+            "name {!r}, or one that nobody takes for it",
+            dataset,
+            twin,
+            twin,
         )
     return None
 
@@ -328,9 +341,10 @@ def refusal(db: Connection, account: Account, spend: Spend, *, required: bool = 
     """
     policy = newest(db, account)
     if required and (policy is None or policy.uncapped):
-        return (
-            f"dataset {spend.dataset!r}: it has no cap, and this installation requires one; set it with "
-            f"{cap_command(spend.dataset)}"
+        return Said(
+            "dataset {!r}: it has no cap, and this installation requires one; set it with {}",
+            spend.dataset,
+            cap_command(spend.dataset),
         )
     if policy is None:
         return None
@@ -338,16 +352,22 @@ def refusal(db: Connection, account: Account, spend: Spend, *, required: bool = 
         first = None if policy.uncapped else getattr(account, what)  # without a cap relations may mix
         rule, asked = getattr(policy, what) or first, getattr(spend, what)
         if rule is not None and rule != asked:
-            return (
-                f"dataset {spend.dataset!r}: requested under {what} {asked!r}, but its budget is kept under"
-                f" {rule!r} and the two do not add up; ask with {what} {rule!r}"
+            return Said(
+                "dataset {!r}: requested under {} {!r}, but its budget is kept under {!r} and the two do not add "
+                "up; ask with {} {!r}",
+                spend.dataset,
+                what,
+                asked,
+                rule,
+                what,
+                rule,
             )
     if policy.reserve and (reason := _beyond_reserve(db, account, spend, policy)):
         return reason
     for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
         asked = exact([getattr(spend, what)])
         if cap is not None and (excess := _excess(what, asked=asked, spent=getattr(account, what), cap=cap)):
-            return f"dataset {spend.dataset!r}: {excess}; lower `{what}=` or have the policy raised"
+            return Said("dataset {!r}: {}; lower `{}=` or have the policy raised", spend.dataset, excess, what)
     return None
 
 
@@ -355,13 +375,18 @@ def _beyond_reserve(db: Connection, account: Account, spend: Spend, policy: Poli
     """Why a spend is more than its part of the cap: answers have the reserve, all else has the rest."""
     answers, asked = _answers(db, account), exact([spend.epsilon])
     if is_answer(spend.question):
-        spent, cap, whose = answers, policy.reserve, "the reserve for questions"
+        spent, cap, whose = answers, policy.reserve, Said("the reserve for questions")
     else:
         spent = EXACT.subtract(account.epsilon, answers)
         cap = float(EXACT.subtract(exact([policy.max_epsilon or 0.0]), exact([policy.reserve])))
-        whose = "what the reserve for questions leaves"
+        whose = Said("what the reserve for questions leaves")
     if excess := _excess("epsilon", asked=asked, spent=spent, cap=cap):
-        return f"dataset {spend.dataset!r}: {excess}, of {whose}; lower `epsilon=` or have the policy changed"
+        return Said(
+            "dataset {!r}: {}, of {}; lower `epsilon=` or have the policy changed",
+            spend.dataset,
+            excess,
+            whose,
+        )
     return None
 
 
@@ -371,7 +396,12 @@ def _excess(what: str, *, asked: Decimal, spent: Decimal, cap: float) -> str | N
         return None
     short = show(EXACT.subtract(asked, left))
     left = max(left, Decimal(0))
-    return (
-        f"requested {what} {show(asked)}, remaining {show(left)}, short by {short}"
-        f" (policy {cap!r}, spent {show(spent)})"
+    return Said(
+        "requested {} {}, remaining {}, short by {} (policy {!r}, spent {})",
+        what,
+        show(asked),
+        show(left),
+        short,
+        cap,
+        show(spent),
     )

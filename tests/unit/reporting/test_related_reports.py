@@ -208,7 +208,7 @@ def test_every_page_for_those_who_answer_names_the_unit_and_all_tables(made, bun
         assert unit in page, name
         assert pack.open_questions(made[0], kind), "each has something that only the steward knows"
     german = pack.export(made[0], "dpia", language="de")
-    assert "ein Schlüssel von homes mit allen Zeilen dort und allem darunter in people" in german
+    assert "ein Eintrag von homes, mit allen seinen Zeilen dort und in people" in german
     german = pack.export(made[0], "nist", language="de")
     assert "die Anzahl (Schlüssel von homes) ist selbst geschützt" in german
     nist = (bundled / "documents/nist-sp-800-226.html").read_text()
