@@ -51,47 +51,34 @@ def place(table: str):
 
 
 @contextmanager
-def adult(rows: int | None = None):
-    """Adult, or so many of its private rows, with the public tables."""
+def beside(own: pd.DataFrame, known: dict[str, pd.DataFrame], sizes: str, numbers: list[str]):
+    """The private rows as codes, of so many of each column, and public tables; the fair one permuted too."""
+    made = {"train": own, **known, "permuted": known["fair"].apply(np.random.default_rng(0).permutation)}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        call(sys.executable, TRIPLES, "schema", DATA, "--numbers", ",".join(NUMBERS), "--out", folder / "schema.json")
-        shutil.copy(DATA / "domain.json", folder)
-        own, *known = (pd.read_csv(DATA / f"{n}.csv.gz") for n in ("private", *FILES.values()))
-        own, permute = own.sample(rows, random_state=0) if rows else own, np.random.default_rng(0).permutation
-        made = {"train": own, **dict(zip(FILES, known, strict=True)), "permuted": known[0].apply(permute)}
-        for place, table in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
-            table.to_csv(folder / place, index=False)
+        (folder / "domain.json").write_text(sizes)
+        call(sys.executable, TRIPLES, "schema", folder, "--numbers", ",".join(numbers), "--out", folder / "schema.json")
+        for place, rows in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
+            rows.to_csv(folder / place, index=False)
         yield folder
 
 
-@contextmanager
+def adult(rows: int | None = None):
+    """Adult, or so many of its private rows."""
+    own, *known = (pd.read_csv(DATA / f"{n}.csv.gz") for n in ("private", *FILES.values()))
+    own = own.sample(rows, random_state=0) if rows else own
+    return beside(own, dict(zip(FILES, known, strict=True)), (DATA / "domain.json").read_text(), NUMBERS)
+
+
 def small(table: str):
-    """1,000 rows of a table as codes, and 300 others as public tables."""
+    """1,000 rows of a table, and 300 others."""
     file, names = SMALL[table]
     rows = public(f"{file}.csv.gz")[names.split(",")].apply(pd.to_numeric, errors="coerce").fillna(-1)
     rows = rows.rank(method="dense").astype(int) - 1
-    own = rows.sample(1000, random_state=0)
-    others, first = rows.drop(own.index), names.split(",")[0]
-    made = {"train": own, "fair": others.sample(300, random_state=1)}
-    made |= {"biased 100": others.sample(300, weights=others[first] ** 2, random_state=1)}
-    made |= {"permuted": made["fair"].apply(np.random.default_rng(0).permutation)}
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "domain.json").write_text(dumps((rows.max() + 1).to_dict()))
-        call(
-            sys.executable,
-            TRIPLES,
-            "schema",
-            folder,
-            "--numbers",
-            f"{first},WKHP,SCHL",
-            "--out",
-            folder / "schema.json",
-        )
-        for place, part in [*((f"{n}.csv", t) for n, t in made.items()), ("private.csv.gz", own)]:
-            part.to_csv(folder / place, index=False)
-        yield folder
+    own, first = rows.sample(1000, random_state=0), names.split(",")[0]
+    draw = partial(rows.drop(own.index).sample, 300, random_state=1)
+    known = {"fair": draw(), "biased 100": draw(weights=rows[first].drop(own.index) ** 2)}
+    return beside(own, known, dumps((rows.max() + 1).to_dict()), [first, "WKHP", "SCHL"])
 
 
 def raked(folder: Path, known: Path, made: Path) -> Path:

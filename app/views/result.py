@@ -73,16 +73,13 @@ def page() -> None:
 
 def _guarantee(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
     """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
-    covers = prose(card["relation_in_words"])
-    if "unit_in_words" in card:
-        covers += _("; it protects {unit_in_words}").format(unit_in_words=prose(card["unit_in_words"]))
     said = _(
         "**The guarantee{alone}, epsilon {epsilon:g}, delta {delta}:** {meaning}, however much else somebody knows. It "
         "covers {relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "
         "rows drawn later from the model."
     )
     told = {"alone": _(" of the run itself") * alone, "epsilon": card["epsilon"], "delta": words.small(card["delta"])}
-    told |= {"meaning": frame.escape(prose(card["meaning"])), "relation_in_words": frame.escape(covers)}
+    told |= {n: frame.escape(prose(card[n])) for n in ("meaning", "relation_in_words")}
     st.success(said.format(**told), icon=":material/verified_user:")
     line, dataset, when = card["ledger_entry"], frame.escape(str(card["dataset"])), runs.when(job)
     free = _(" It was refitted from a stored release: nothing more was charged.") if job.request().get("free") else ""

@@ -173,9 +173,9 @@ def unit_in_words(downwards: Sequence[str]) -> str:
     A root row alone is not it: of several with one key one is kept, so that one more may take another's place.
 
     >>> unit_in_words(["patients", "stays"])
-    'one of patients, with all its rows there and in stays'
+    'one of patients with all its rows there and in stays'
     """
-    return Said("one of {}, with all its rows there and in {}", downwards[0], ", ".join(downwards[1:]))
+    return Said("one of {} with all its rows there and in {}", downwards[0], ", ".join(downwards[1:]))
 
 
 def unit_as_it_was(downwards: Sequence[str]) -> tuple[str, str]:

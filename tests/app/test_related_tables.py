@@ -61,7 +61,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
     assert at.title[0].value == "The table"
     assert "stays belongs to patients by patient_id" in said(at)
-    assert "one of patients, with all its rows there and in stays" in said(at)
+    assert "one of patients with all its rows there and in stays" in said(at)
     all_helped(at)
     assert "onward" not in keys(at), "nobody has confirmed it yet"
     next(n for n in at.number_input if n.key.startswith("most_")).set_value(MOST).run()
@@ -125,7 +125,7 @@ def _reviewed(at) -> None:
 def _released(at, job: jobs.Job) -> None:
     assert at.title[0].value == "The result"
     all_helped(at)
-    assert "it protects one of patients, with all its rows there and in" in said(at)
+    assert "It covers one of patients with all its rows there and in" in said(at)
     assert {"bundle", "Card", "Report"} <= downloads(at)
     archive = zipfile.ZipFile(job.path / "bundle-only.zip")
     made = {n: pd.read_csv(io.BytesIO(archive.read(f"{n}.csv"))) for n in ("patients", "stays")}

@@ -68,7 +68,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert [(e.epsilon, e.unit) for e in spends] == [(8.0, "patients")]
     assert command("card", "check", out)[0] == 0
     card = json.loads((out / "card.json").read_text())
-    assert card["unit_in_words"] == "one of patients, with all its rows there and in stays, acts"
+    assert card["unit_in_words"] == "one of patients with all its rows there and in stays, acts"
     assert card["meaning"] == synth.app_api.meaning(8.0, about=card["unit_in_words"])
     assert card["relation_in_words"].startswith(card["unit_in_words"] + " more or less; the number of keys of patients")
     assert [k["most_children"] for k in card["keys"]] == [3, 2]

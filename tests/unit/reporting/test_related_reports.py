@@ -161,7 +161,7 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
     assert {"people with homes", "people: two of one parent", "within homes", "within people"} <= set(result.pairs)
     region = result.singles["homes"]["region"]
     assert region.table.values.sum() == pytest.approx(region.synthetic.sum(), rel=0.1), "both are in roots"
-    assert "one of homes, with all its rows there and in" in (tmp_path / "p.html").read_text()
+    assert "one of homes with all its rows there and in" in (tmp_path / "p.html").read_text()
 
 
 def test_both_verdicts_speak_of_named_uses(made):
@@ -200,7 +200,7 @@ def bundled(made, tmp_path_factory):
 
 
 def test_every_page_for_those_who_answer_names_the_unit_and_all_tables(made, bundled):
-    unit = "ne of homes, with all its rows there and in people"
+    unit = "ne of homes with all its rows there and in people"
     for kind, name in ((k, pack.parsed(k)[0]["file"]) for k in pack.PAPERS):
         page = (bundled / name).read_text()
         assert "Town <b>" not in page, "what the steward writes is escaped"
@@ -208,7 +208,7 @@ def test_every_page_for_those_who_answer_names_the_unit_and_all_tables(made, bun
         assert unit in page, name
         assert pack.open_questions(made[0], kind), "each has something that only the steward knows"
     german = pack.export(made[0], "dpia", language="de")
-    assert "ein Eintrag von homes, mit allen seinen Zeilen dort und in people" in german
+    assert "ein Eintrag von homes mit allen seinen Zeilen dort und in people" in german
     german = pack.export(made[0], "nist", language="de")
     assert "die Anzahl (Schlüssel von homes) ist selbst geschützt" in german
     nist = (bundled / "documents/nist-sp-800-226.html").read_text()
@@ -244,7 +244,7 @@ def test_records_name_every_table_with_its_keys(made, bundled):
 
 def test_the_first_page_says_what_belongs_together_and_its_lines_join_the_tables(bundled, monkeypatch):
     page = (bundled / "index.html").read_text()
-    assert "What is protected is one of homes, with all its rows there and in people" in page
+    assert "What is protected is one of homes with all its rows there and in people" in page
     assert "homes, by home" in page
     assert "single columns of homes" in page
     assert "steward-only" not in page
@@ -287,7 +287,7 @@ def test_a_bundle_holds_every_table_and_states_its_unit(command, made, tmp_path)
         assert not [n for n in names if "steward" in n]
         stderr = file.read("card.md").decode()
         file.extractall(tmp_path / "again")
-    assert "one of homes, with all its rows there and in people" in stderr
+    assert "one of homes with all its rows there and in people" in stderr
     assert "at most 3 rows of one parent are kept" in stderr
     assert command("card", "check", tmp_path / "again", "--ledger", ledger)[0] == 0
     code, _, stderr = command("sample", tmp_path / "again", "--num-roots", "9", "--out", tmp_path / "more")
