@@ -37,7 +37,8 @@ python=${PYTHON:-python3.11}
     echo "install.sh: the lock is for Python 3.11; name one in PYTHON" >&2
     exit 2
 }
-[ -e "$target/bin/python" ] || "$python" -m venv "$target"
+say() { echo "Facsimile: $1"; }
+[ -e "$target/bin/python" ] || { say "making an environment in $target"; "$python" -m venv "$target"; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086 # words apart are meant
@@ -62,12 +63,14 @@ torch() {
         $locked --index-url "${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" -r "$work/torch.txt" ||
         { cat "$work/torch.log" >&2; return 1; }
 }
+say "fetching and unpacking $(grep -c == "$work/whole.txt") packages, which takes a minute or two"
 torch & # half of all there is to unpack: beside the rest
 waited=$!
 $locked -r "$work/others.txt"
 wait $waited
 [ ! -s "$work/sources.txt" ] ||
     $install --require-hashes --no-deps --no-build-isolation -r "$work/sources.txt"
+say "setting itself up"
 lib=$("$target/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
 if [ "$editable" = yes ]; then
     "$target/bin/python" "$here/trim.py" "$lib"

@@ -461,17 +461,17 @@ def _across(result: Any) -> None:
     )
     st.markdown(said)
     heads = (_("About"), _("This release"), _("Another sample of real rows"), _("Independent columns"))
-    frame.table(heads, [(about, *map(percent, result.mean(about))) for about in result.pairs])
+    frame.table(heads, [(prose(about), *map(percent, result.mean(about))) for about in result.pairs])
     if result.pairs:
         said = _(
             "Each pair beside another sample of real rows, and beside columns that have nothing to do with each other."
         )
         label = _("Pairs of columns, the farthest first")
-        about = st.selectbox(label, list(result.pairs), key="across_about", help=said)
+        about = st.selectbox(label, list(result.pairs), key="across_about", format_func=prose, help=said)
         pair = _("{first} and {second}")
         worst = sorted(result.pairs[about], key=lambda p: -p.distance)[:PAIRS_SHOWN]
         figures = [map(percent, (p.distance, p.by_chance, p.independent)) for p in worst]
-        named = [pair.format(first=p.first, second=p.second) for p in worst]
+        named = [pair.format(first=prose(p.first), second=prose(p.second)) for p in worst]
         frame.table(heads, [(name, *of) for name, of in zip(named, figures, strict=True)])
     if (quality := result.quality) is not None:
         said = _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.")

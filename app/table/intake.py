@@ -51,7 +51,7 @@ def uploaded(files: Sequence[Any], given: Any, books: Sequence[Any] = ()) -> Non
         if len(files) == 1:
             _take(paths[0], place, given, books, label=files[0].name)
         else:
-            _take(folder, place, given, books, label=_("{number} tables").format(number=len(files)), many=True)
+            _take(folder, place, given, books, label=", ".join(p.stem for p in paths), many=True)
 
 
 def from_server(path: str | Path, given: Any, books: Sequence[Any] = ()) -> None:
@@ -61,8 +61,7 @@ def from_server(path: str | Path, given: Any, books: Sequence[Any] = ()) -> None
     with _place(who, [], [given, *books]) as place:
         if not many and not path.is_file() and not stored.is_parts(path):
             raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=path.name))
-        label = _("{name} (a folder of tables)").format(name=path.name) if many else path.name
-        _take(path, place, given, books, label=label, many=many)
+        _take(path, place, given, books, label=path.name, many=many)
 
 
 def from_database(source: str, table: str | None, given: Any, books: Sequence[Any] = ()) -> None:
@@ -71,7 +70,7 @@ def from_database(source: str, table: str | None, given: Any, books: Sequence[An
     Errors: InputError, UsageError; then nothing is kept.
     """
     with _place(stored.allow_database("read_database", source), [], [given, *books]) as place:
-        label = table or _("{name} (a database)").format(name=source.removeprefix("@"))
+        label = table or source.removeprefix("@")
         _take(Path(table) if table else TABLES, place, given, books, label=label, many=table is None, source=source)
 
 

@@ -55,8 +55,7 @@ def _chosen(w: Wizard) -> None:
     at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
     left, right = st.columns([3, 2], vertical_alignment="center")
     summary = stored.size(w.plain)
-    label = frame.escape(", ".join(w.plain["tables"]) if state.several(w) and w.label == summary else w.label)
-    left.markdown(_("**Chosen:** {label}{at}, {summary}").format(label=label, at=at, summary=summary))
+    left.markdown(_("**Chosen:** {label}{at}, {summary}").format(label=frame.escape(w.label), at=at, summary=summary))
     with right.container(horizontal=True, horizontal_alignment="right"):
         if st.button(_("Another table"), key="another_table", icon=":material/swap_horiz:", type="tertiary"):
             _let_go(w, "")

@@ -27,7 +27,7 @@ from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
 from synth.schema import constraints, grouping
 from synth.schema import uses as named
-from synth.schema.dataset import Dataset, number_of
+from synth.schema.dataset import NUMBER, Dataset, number_of
 from synth.sources.rows.forest import Forest
 from synth.verified.language import joined
 
@@ -192,29 +192,26 @@ def _regression(both: Sequence[Forest], schema: Dataset, use: named.RegressionUs
 
 def _asked(schema: Dataset, table: str) -> Iterator[tuple[str, View, list[tuple[str, str]]]]:
     """(about, view, pairs of columns) of one table's rows."""
-    own, numbers = schema.tables[table].measured(), [number_of(k.child) for k in schema.keys_below(table)]
+    own = schema.tables[table].measured()
     above = [(a, c) for a in schema.upwards(table)[1:] for c in schema.tables[a].measured()]
     up = [place(a, c) for a, c in above]
-    for number in numbers:
-        here = [place(table, c) for c in own]
-        yield (
-            Said("{} by column of {} and above", number, table),
-            "rows",
-            [(place(table, number), c) for c in [*here, *up]],
-        )
+    for child in (k.child for k in schema.keys_below(table)):
+        here, number = [place(table, c) for c in own], place(table, number_of(child))
+        yield Said("how many {} by column of {} and above", child, table), "rows", [(number, c) for c in [*here, *up]]
     if table == schema.root:
         return
-    yield Said("{} with tables above", table), "rows", [(place(table, c), u) for c, u in product(own, up)]
+    yield (
+        Said("columns of {} with those of tables above", table),
+        "rows",
+        [(place(table, c), u) for c, u in product(own, up)],
+    )
     key = schema.key_above(table)
     if key is not None and key.most_children > 1:
         ordered = key.order is not None
         view: View = "steps" if ordered else "siblings"
         listed = product(own, own) if ordered else combinations_with_replacement(own, 2)
-        yield (
-            Said("{}: {}", table, Said("from one row to the next" if ordered else "two of one parent")),
-            view,
-            [(place(table, a), place(table, b, other=True)) for a, b in listed],
-        )
+        about = Said("a row of {} and the next" if ordered else "two rows of {} of one parent", table)
+        yield about, view, [(place(table, a), place(table, b, other=True)) for a, b in listed]
 
 
 def _marked(forest: Forest, root: str) -> Forest:
@@ -289,6 +286,8 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
 
 def _label(name: str) -> str:
     table, column, other = placed(name)
+    if column.startswith(NUMBER):
+        return Said("how many {}", column.removeprefix(NUMBER))
     return Said("{}.{} (of the other)", table, column) if other else f"{table}.{column}"
 
 

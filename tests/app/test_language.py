@@ -10,6 +10,7 @@ import time
 import pyarrow as pa
 import pytest
 from elements import ended, row_each, upload
+from test_together_pages import TWO, made, review
 
 from synth import languages as language
 from synth import methods
@@ -163,17 +164,27 @@ def test_every_text_of_a_draft_with_open_questions(start, marked):  # noqa: ARG0
         look(at, data)
 
 
-def test_nothing_is_english_on_a_german_page(start):
+@pytest.fixture
+def in_german():
+    """All pages in German."""
     before = list(language._reader)
     language.readers(lambda: "de")
-    try:
-        at = start()
-        at.button(key="use_sample").click().run()
-        german(at)
-        at.session_state["wizard"].method = "independent"
-        german(at.button(key="onward").click().run())
-        german(ended(at.button(key="spend").click().run()))
-        german(at.button(key="compare").click().run())
-        german(at.switch_page("views/ledger.py").run())
-    finally:
-        language._reader[:] = before
+    yield
+    language._reader[:] = before
+
+
+def test_nothing_is_english_on_a_german_page(start, in_german):  # noqa: ARG001
+    at = start()
+    at.button(key="use_sample").click().run()
+    german(at)
+    at.session_state["wizard"].method = "independent"
+    german(at.button(key="onward").click().run())
+    german(ended(at.button(key="spend").click().run()))
+    german(at.button(key="compare").click().run())
+    german(at.switch_page("views/ledger.py").run())
+
+
+def test_nothing_of_related_tables_is_english_on_a_german_page(start, in_german):  # noqa: ARG001
+    at = review(start, made(TWO))
+    german(at)
+    german(at.button(key="compare").click().run())

@@ -114,7 +114,7 @@ def _reviewed(at) -> None:
     assert "named: stays.ward by patients.sex" in said(at)
     assert "named: stays.ward ~ patients.sex" in said(at)
     assert "Rows of stays of one row of patients" in said(at)
-    assert "stays with tables above" in set(at.table[1].value["About"])
+    assert "columns of stays with those of tables above" in set(at.table[1].value["About"])
     at.selectbox(key="across_table").set_value("stays").run()
     at.button(key="compare_table").click().run()
     assert "SDMetrics" in said(at)

@@ -89,7 +89,7 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
     if "tables" in plain:
         lines = [str(line).replace("\\", "") for line in tables[0].iloc[:, 0]]
         assert any("patients" in line for line in lines), "the verdict by table and relation, from the release"
-        assert "real rows: relations: stays with tables above" in lines
+        assert "real rows: relations: columns of stays with those of tables above" in lines
         assert "SDMetrics' report of related tables" in said(at)
         assert more.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
         assert "load_related" in more.in_python(job.request(), several=True)

@@ -79,7 +79,7 @@ def test_a_result_in_memory_is_compared_with_frames(made):
     release, real, _ = made
     result = synth.app_api.refit(release, method="independent", num_rows=300, seed=1)
     compared = result.compare(homes())
-    assert any("people with tables above" in u.use for u in compared.verdict.uses)
+    assert any("columns of people with those of tables above" in u.use for u in compared.verdict.uses)
     assert compared.comparison.quality is not None
     assert "for the steward only" in repr(compared).lower()
     written = synth.app_api.refit(release, method="independent", num_rows=300, seed=1)
@@ -94,14 +94,14 @@ def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_th
     alike = compare_related(ours, ours, SCHEMA)
     assert {p.distance for pairs in alike.pairs.values() for p in pairs} == {0.0}
     assert alike.numbers[0].distance == 0.0
-    twins = {(p.first, p.second): p for p in alike.pairs["people: two of one parent"]}
+    twins = {(p.first, p.second): p for p in alike.pairs["two rows of people of one parent"]}
     same = twins["people.work", "people.work (of the other)"]
     assert same.independent > 0.2, "within a home people work alike"
     assert twins["people.sex", "people.sex (of the other)"].independent < 0.1
     assert set(alike.pairs) == {
-        "number of people by column of homes and above",
-        "people with tables above",
-        "people: two of one parent",
+        "how many people by column of homes and above",
+        "columns of people with those of tables above",
+        "two rows of people of one parent",
     }
 
 
@@ -120,7 +120,7 @@ def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
         places = {"home": np.arange(600).astype(str), "region": rng.choice(["n", "s"], 600)}
         return forest({"homes": pd.DataFrame(places), "people": pd.DataFrame(people)}, SCHEMA)
 
-    results = [compare_related(sample(), sample(), SCHEMA).pairs["people: two of one parent"] for _ in range(40)]
+    results = [compare_related(sample(), sample(), SCHEMA).pairs["two rows of people of one parent"] for _ in range(40)]
     works = [next(p for p in pairs if p.first == "people.work" and "other" in p.second) for pairs in results]
     reported, seen = (np.mean([getattr(p, n) for p in works]) for n in ("by_chance", "distance"))
     assert 0.85 < reported / seen < 1.15

@@ -154,7 +154,9 @@ def test_related_tables_whose_children_are_anybody_s_are_not_to_be_used(tmp_path
     levels = {}
     for name in ("opposed", "anybody", "alike"):
         said = synth.app_api.appraise_related(tmp_path / "real", tmp_path / name, schema).verdict
-        levels[name] = {u.use: (u.level, u.why) for u in said.uses}["relations: people with tables above"]
+        levels[name] = {u.use: (u.level, u.why) for u in said.uses}[
+            "relations: columns of people with those of tables above"
+        ]
     assert levels["opposed"] == (NOT, WORSE)
     assert levels["anybody"][0] == NOT
     assert levels["alike"][0] == GOOD
