@@ -1,5 +1,6 @@
 """The pages, their order, and the one place where a fault becomes a sentence."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from app.session import access, frame, workers
 from app.session.state import EARLIER, RESUMED, STEPS, TITLES, ready, view, wizard
 from app.table import stored
 from synth.app_api import Visitor, pages
-from synth.languages import _
+from synth.languages import _, current
 
 ICON, LOGO = (str(Path(__file__).with_name(n)) for n in ("icon.png", "logo.svg"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
@@ -139,5 +140,7 @@ def _leads(name: str, who: Visitor) -> None:
 def _scripts(edition: int) -> None:
     """What the browser does on a page that was just opened; below all else, since each leaves an empty line."""
     # another text on each page: one that stood there before is not run again by the browser
-    st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {edition} -->", unsafe_allow_javascript=True)
+    limit = _("up to {size} MB a file").format(size=st.get_option("server.maxUploadSize"))
+    page = TO_THE_TOP.read_text(encoding="utf-8").replace("PAGE", json.dumps([current(), _("Upload"), limit]))
+    st.html(f"{page}<!-- {edition} -->", unsafe_allow_javascript=True)
     st.html(HELP_BY_KEY, unsafe_allow_javascript=True)

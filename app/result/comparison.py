@@ -100,7 +100,7 @@ def _picked(key: str) -> None:
 
 
 def _pickable(chart: Any, key: str) -> None:
-    st.altair_chart(charts.pickable(chart), key=key, on_select=partial(_picked, key), selection_mode=charts.CELL)
+    charts.draw(st, charts.pickable(chart), key=key, on_select=partial(_picked, key), selection_mode=charts.CELL)
 
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
@@ -129,7 +129,7 @@ def grid(ordered: list[Any], key: str, *, shows: bool = False) -> None:
                     st.button(label, key=f"{key}_{i}", on_click=show, args=("column", one.column), type="tertiary")
                 else:
                     st.markdown(label)
-                st.altair_chart(charts.small(one), key=f"{key}_chart_{i}")
+                charts.draw(st, charts.small(one), key=f"{key}_chart_{i}")
     if not every:
         st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
@@ -141,7 +141,7 @@ def _columns(result: Any) -> None:
     grid(worst, "small", shows=True)
     name = st.selectbox(_("Column"), names, key="compare_column", help=_("Shares of its values in both tables."))
     one = result.one_way[name]
-    st.altair_chart(charts.one_way(one), key="one_way")
+    charts.draw(st, charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers):
@@ -202,7 +202,7 @@ def _associations(result: Any) -> None:
     st.markdown(said, help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."))
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         title = _("{name} table").format(name=_(name))
-        side.altair_chart(charts.association(shown[name], title), key=f"association_{name}")
+        charts.draw(side, charts.association(shown[name], title), key=f"association_{name}")
     _pickable(charts.association(shown[charts.GAP], _(charts.GAP), signed=True), "association_gap")
     st.caption(_("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair."))
 
@@ -274,7 +274,7 @@ def _chosen(result: Any, key: str, usual: Iterable[str]) -> list[str]:
 
 def _tables(both: Any, names: tuple[str, str], key: str) -> None:
     for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
-        side.altair_chart(charts.two_way(both, names, table), key=f"{key}_{table}")
+        charts.draw(side, charts.two_way(both, names, table), key=f"{key}_{table}")
     *at, share = both.charts()[charts.GAP].strongest()
     said = _("Farthest apart at {at}: {share:+.1f} % of rows.")
     st.caption(said.format(at=frame.escape(", ".join(at)), share=100 * share))
@@ -453,7 +453,7 @@ def _across(result: Any) -> None:
                 "(another sample of real rows: {by_chance:.1f} %)"
             )
             st.markdown(said.format(**names, **shares))
-            st.altair_chart(_numbers(one), key=f"numbers_{i}")
+            charts.draw(st, _numbers(one), key=f"numbers_{i}")
     said = _(
         "**How columns relate to each other:** the share of rows that would have to change. Beside it, what another "
         "sample of real rows would show by chance, and what columns that have nothing to do with each other would "

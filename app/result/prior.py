@@ -57,9 +57,9 @@ def _shown(result: list[Any]) -> None:
     )
     one = result[at]
     if len(one.columns) == 1:
-        st.altair_chart(column(one), key="evidence")
+        charts.draw(st, column(one), key="evidence")
     else:
-        st.altair_chart(pair(one), key="evidence_pair")
+        charts.draw(st, pair(one), key="evidence_pair")
     said = _(
         "Off the answers: {off:.1f} % of the rows, of which noise and chance explain {chance:.1f} %. It counted "
         "for {weight:.0f} % of the estimate; the synthetic table is {rest:.1f} % off the answers."

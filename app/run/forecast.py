@@ -12,7 +12,7 @@ from app.run import caps
 from app.session import access, charts, frame, state, tasks, words, workers
 from app.session.state import Wizard, dataset, facts_of, linked, together
 from synth import app_api
-from synth.languages import _, numerals, prose
+from synth.languages import _, current, numerals, prose
 
 PATIENCE = 60.0  # seconds that a forecast may take
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
@@ -146,16 +146,16 @@ def reach(w: Wizard) -> Callable[[], None]:
         said += _(" It is that of the usual options; you changed some.")
 
     def draw() -> None:
-        place.vega_lite_chart(_reach_curve(tuple(result), here), key="curve")
+        place.vega_lite_chart(_reach_curve(tuple(result), here, current()), key="curve")
         place.caption(said, help=_(ORIGIN))
 
     return draw
 
 
 @lru_cache(maxsize=64)
-def _reach_curve(result: tuple[Any, ...], here: Any) -> dict[str, Any]:
-    """The curve as it is sent: making it takes longer than the rest of the page."""
-    return dict(charts.reach(list(result), here).to_dict())
+def _reach_curve(result: tuple[Any, ...], here: Any, _language: str) -> dict[str, Any]:
+    """The curve as it is sent, in the page's language: making it takes longer than the rest of the page."""
+    return dict(charts.in_language(charts.reach(list(result), here)).to_dict())
 
 
 WANTED = 5.0  # percent of the rows in the wrong place

@@ -394,7 +394,7 @@ def _shown(w: Wizard, result: Any) -> None:
     st.markdown(said)
     labels, axis = [_("without it"), _("with it"), _("public table alone")], _("rows that would have to change")
     chart = charts.bars(labels, {"": list(errors.values())}, axis=axis, colours=[charts.GREEN])
-    st.altair_chart(chart.properties(description=said.replace("**", "")), key="prior_worth")
+    charts.draw(st, chart.properties(description=said.replace("**", "")), key="prior_worth")
     said = _(
         "Rehearsed on rows drawn from it, with and without it; your table is not read. If yours is not like it, "
         "noisy answers show that, and it counts for less, down to nothing."

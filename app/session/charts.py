@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from app.session import words
-from synth.languages import _, prose
+from synth.languages import _, numerals, prose
 
 REAL, SYNTHETIC = "real", "synthetic"
 GAP = "synthetic minus real"
@@ -28,6 +28,20 @@ SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a 
 HIGH = 84  # pixels of a small chart
 CELL = "cell"  # the selection of a map that can be clicked
 SMALL_LEGEND = ":gray[■] real   :orange[▬] synthetic   (each chart on a scale of its own)"
+
+
+def in_language(chart: Any) -> Any:
+    """A chart whose numbers are written as in the page's language."""
+    held = {} if chart.config is alt.Undefined else chart.config.to_dict()
+    marks = {"decimal": numerals("."), "thousands": numerals(","), "grouping": [3], "currency": ["", ""]}
+    drawn = chart.copy(deep=False)
+    drawn.config = alt.Config.from_dict(held | {"locale": {"number": marks}})
+    return drawn
+
+
+def draw(place: Any, chart: Any, **how: Any) -> Any:
+    """A chart in a place of the page; what was chosen in it."""
+    return place.altair_chart(in_language(chart), **how)
 
 
 @contextmanager

@@ -141,6 +141,7 @@ def language_choice() -> None:
         )
         if picked != now:
             st.session_state[LANGUAGE] = picked
+            wizard().page = ""  # its scripts say the language
             st.rerun()
 
 

@@ -115,7 +115,7 @@ def _composition(names: list[str]) -> None:
     said = "; ".join(_("{k}: epsilon {v:.4g}").format(k=k, v=v) for k, v in totals.items())
     axis = _("total epsilon")
     chart = charts.bars(list(totals), {"": list(totals.values())}, axis=axis, colours=[charts.GREEN], format=".3g")
-    st.altair_chart(chart.properties(description=_("Total epsilon: {text}.").format(text=said)), key="composition")
+    charts.draw(st, chart.properties(description=_("Total epsilon: {text}.").format(text=said)), key="composition")
     text = _(
         "All runs on {name} together: epsilon **{sum:.4g}** as the cap counts, **{least:.4g}** if all were planned "
         "beforehand."

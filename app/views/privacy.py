@@ -437,7 +437,7 @@ def _under_way(job: jobs.Job, status: jobs.Status) -> None:
     said = _("This costs nothing: it starts from a stored release.") if free else _("Nothing is charged yet.")
     st.caption(_("The budget has been charged; cancelling now does not give it back.") if paid and not free else said)
     if len(status.losses) > 1:
-        st.altair_chart(charts.losses(status.losses), key="losses")
+        charts.draw(st, charts.losses(status.losses), key="losses")
         said = _("Training loss, now {losses:.4g}. It is computed from the release alone.")
         st.caption(said.format(losses=status.losses[-1][1]))
 

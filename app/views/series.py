@@ -138,7 +138,7 @@ def _changes(waves: list[Any]) -> None:
             )
         st.markdown(said.format(sure=sure, all=len(result)))
         if result:
-            st.altair_chart(charts.changes(result[:SHOWN]), key="changes")
+            charts.draw(st, charts.changes(result[:SHOWN]), key="changes")
             about = _(
                 "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
                 "chance. The noisy counts of both releases are compared, not their tables, since the later builds on "

@@ -42,6 +42,9 @@ FOCUSED = """(it => it ? `${it.innerText} ${it.getAttribute('aria-label') ?? ''}
 UNNAMED = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')]
     .filter(chart => !(chart.querySelector('[aria-label]')?.getAttribute('aria-label')?.length > 40)).length"""
 
+UPLOAD = """() => ['button p', '[data-testid=stFileUploaderDropzoneInstructions] span'].map(inner => getComputedStyle(
+    document.querySelector(`[data-testid=stFileUploaderDropzone] ${inner}`), '::after').content)"""
+
 
 def looked_at(page, name: str) -> None:
     """Narrow and dark, then wide and light, with a picture of each for whoever looks at them."""
@@ -191,6 +194,17 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     page.wait_for_timeout(2000)
     page.get_by_text("if all were planned beforehand").wait_for()
     looked_at(page, "ledger")
+    page.get_by_test_id("stSelectbox").filter(has_text="Sprache").locator("input").click()
+    page.get_by_role("option", name="Deutsch").click()
+    page.mouse.move(0, 0)  # what the pointer is over has other colours
+    for title in ("Verzeichnis", "Das Ergebnis", "Schutz und Genauigkeit", "Die Tabelle"):
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+        looked_at(there(page, title), f"german-{title}")
+        page.set_viewport_size(WIDE["viewport"])
+    assert page.evaluate("document.documentElement.lang") == "de"
+    page.get_by_role("button", name="Andere Tabelle").click()
+    page.get_by_role("button", name="Die Beispieltabelle verwenden").wait_for()
+    assert page.evaluate(UPLOAD) == ['"Hochladen"', '"je Datei bis zu 500 MB"']
     page.context.close()
     assert errors == []
 

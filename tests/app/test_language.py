@@ -108,6 +108,7 @@ def german(at) -> None:
     shown = [VALUE.sub("", text) for text in shown]
     left = [t for t in shown if ENGLISH.search(CODE.sub("", t)) or POINTS.search(CODE.sub("", t))]
     assert not left, (at.title[0].value, *left)
+    assert all('"decimal": ","' in chart.proto.spec for chart in at.get("arrow_vega_lite_chart")), "axes too"
 
 
 NAMES = words(
