@@ -128,9 +128,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader(_("Lines"), anchor=False)
     said = _("One dataset's lines, or all.")
     label = _("Show")
-    chosen = st.selectbox(
-        label, [None, *names], key="lines_of", help=said, format_func=lambda n: _("all datasets") if n is None else n
-    )
+    chosen = st.selectbox(label, names, None, key="lines_of", help=said, placeholder=_("all datasets"))
     refusals = st.checkbox(_("Refusals only"), key="refusals", help=_("Spends that the caps did not allow."))
     kind = "refusal" if refusals else None
     number = int(st.session_state.get("lines_page", 1))

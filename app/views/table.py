@@ -241,8 +241,8 @@ def _names(w: Wizard) -> None:
     w.plain["dataset"] = typed.strip() or None
     for box, (fact, (label, names, said)) in zip(others, asked.items(), strict=True):
         current = w.plain.get(fact)
-        at = names.index(current) + 1 if current in names else 0
-        chosen = box.selectbox(label, [None, *names], at, lambda n: n or _("none"), key=fact, help=said)
+        at = names.index(current) if current in names else None
+        chosen = box.selectbox(label, names, at, key=fact, help=said, placeholder=_("none"))
         if chosen != current:
             w.plain[fact] = chosen
             if fact == "target":
