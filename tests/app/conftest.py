@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from app.run import forecast
 from app.session import access, frame
 from app.session.state import view
+from synth import languages as language
 from tests.app.elements import SCHEMA, ended, to_run, upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -100,3 +101,12 @@ def people() -> bytes:
     """A table of 240 made-up people as CSV."""
     rows = [f"{20 + i % 60},{'ab'[i % 2]},{('Rome', 'Oslo', 'Bern')[i % 3]}" for i in range(240)]
     return ("age,team,city\n" + "\n".join(rows) + "\n").encode()
+
+
+@pytest.fixture
+def in_german():
+    """All pages in German."""
+    before = list(language._reader)
+    language.readers(lambda: "de")
+    yield
+    language._reader[:] = before

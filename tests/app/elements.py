@@ -1,7 +1,10 @@
 """What tests of the application press, fill in and read on a page."""
 
 import json
+import re
 import time
+
+import pyarrow as pa
 
 from synth import jobs
 from synth.errors import FUNCTION, OPTION
@@ -143,3 +146,76 @@ epsilon_above = 0.5
 [datasets.secret]
 may_spend = ["eve@example.org"]
 """
+
+
+NO_TEXT = {
+    *("id", "key", "icon", "url", "type", "color", "file_name", "mime", "format", "default", "raw_values", "raw_value"),
+    *(
+        "form_id",
+        "anchor",
+        "datasets",
+        "theme",
+        "element_id",
+        "deferred_file_id",
+        "page_script_hash",
+        "fragment_id",
+        "language",
+        "name",
+        "code_text",
+    ),
+}
+CODE = re.compile(r":material/\w+:|:[\w-]+\[|<[^>]*>|`[^`]*`|\bF1\b|\b(?:UTF|CSV|JSON|PDF|ISO|GiB|Parquet|SDMetrics)\b")
+
+
+def _charts(reported) -> list[str]:
+    """Titles and labels of a chart's specification."""
+    if isinstance(reported, list):
+        return [text for part in reported for text in _charts(part)]
+    if not isinstance(reported, dict):
+        return []
+    own = [v for k, v in reported.items() if k in ("title", "text", "subtitle", "label", "help") and isinstance(v, str)]
+    return own + [text for part in reported.values() for text in _charts(part)]
+
+
+def _texts(message) -> list[str]:
+    """Every text that an element shows."""
+    results = []
+    for field, value in message.ListFields():
+        if field.name in NO_TEXT:
+            continue
+        values = list(value) if field.is_repeated and not hasattr(value, "values") else [value]
+        if field.type == field.TYPE_MESSAGE:
+            values = list(value.values()) if hasattr(value, "values") else values
+            results += [text for v in values if hasattr(v, "ListFields") for text in _texts(v)]
+        elif field.type == field.TYPE_STRING:
+            for text in values:
+                results += _charts(json.loads(text)) if text[:1] == "{" else [text]
+        elif field.name == "data":
+            results += pa.ipc.open_stream(bytes(value)).schema.names
+    return results
+
+
+def _below(block) -> list[str]:
+    result = _texts(block.proto) if getattr(block, "proto", None) is not None else []
+    return result + [text for child in getattr(block, "children", {}).values() for text in _below(child)]
+
+
+ENGLISH = re.compile(r"\b(?:the|and|with|which|are|is|of|to|by|for|from|this|that|not)\b", re.IGNORECASE)
+VALUE = re.compile(r"(?<![a-z] )not working|(?<=occupation )not working")  # the sample's, alone or behind its column
+POINTS = re.compile(r"(?<![\w.-])\d+\.\d{1,2}(?![\w.])|\d{1,3},\d{3},\d{3}")  # numbers as in English
+
+
+def texts(at) -> list[str]:
+    """Every text that a page shows, its charts' too."""
+    return _below(at._tree)
+
+
+def german(at) -> None:
+    """No sentence, number or date of this page is English."""
+    assert not at.exception
+    shown = [text for text in texts(at) if "<style" not in text and "<script" not in text]
+    assert len(shown) > 20
+    shown = [VALUE.sub("", text) for text in shown]
+    left = [t for t in shown if ENGLISH.search(CODE.sub("", t)) or POINTS.search(CODE.sub("", t))]
+    assert not left, (at.title[0].value, *left)
+    assert all('"decimal": ","' in chart.proto.spec for chart in at.get("arrow_vega_lite_chart")), "axes too"

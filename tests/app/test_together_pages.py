@@ -13,7 +13,7 @@ from app.session.state import view
 from app.table import stored
 from synth import jobs
 from synth.jobs import asked
-from tests.app.elements import all_helped, refitted, said
+from tests.app.elements import all_helped, german, refitted, said
 
 pytestmark = pytest.mark.xdist_group("app")
 KEY = {"type": "identifier"}
@@ -93,6 +93,12 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
         assert "SDMetrics' report of related tables" in said(at)
         assert more.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
         assert "load_related" in more.in_python(job.request(), several=True)
+
+
+def test_nothing_of_related_tables_is_english_on_a_german_page(start, in_german):  # noqa: ARG001
+    at = review(start, made(TWO))
+    german(at)
+    german(at.button(key="compare").click().run())
 
 
 def test_many_numbers_of_rows_are_few_bars_that_name_whose_they_are():
