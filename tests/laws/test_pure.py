@@ -80,6 +80,10 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
     truth = exp(epsilon) / (1 + exp(epsilon))
     lecture = np.log(truth**ORDERS * (1 - truth) ** (1 - ORDERS) + (1 - truth) ** ORDERS * truth ** (1 - ORDERS))
     assert most == pytest.approx(lecture / (ORDERS - 1))
+    up, down = ORDERS * np.exp((ORDERS - 1) * epsilon), (ORDERS - 1) * np.exp(-ORDERS * epsilon)
+    noisy = renyi.laplace(epsilon, ORDERS)
+    assert noisy == pytest.approx(np.log((up + down) / (2 * ORDERS - 1)) / (ORDERS - 1))
+    assert (noisy <= most).all()
 
 
 def test_the_kl_of_a_pure_mechanism_stays_below_its_bounds():

@@ -9,6 +9,7 @@ from math import isclose, sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from synth.errors import UsageError
 from synth.mechanisms import slices
@@ -250,6 +251,25 @@ def test_directions_are_orthonormal_or_gaussian():
     asked = question(SIGNED, 1, directions="rotation", num_slices=2)
     u = slices._directions(asked, SeededNoise(0)) * 2.0**-DIRECTION_BITS
     assert np.abs(u.T @ u - np.eye(2)).max() < 2.0**-DIRECTION_BITS * 8
+    wide = question(SIGNED, 1, directions="gaussian", num_slices=2000)
+    entries = slices._directions(wide, SeededNoise(0)).ravel() * 2.0**-DIRECTION_BITS * sqrt(SIGNED.dim)
+    assert stats.kstest(entries, "norm").pvalue > 1e-3, "N(0, 1 / d)"
+
+
+@pytest.mark.parametrize("directions", ["gaussian", "rotation", "fixed"])
+def test_what_is_published_are_the_directions_that_were_used(directions):
+    """The sums along them are the values, but for the noise: within six deviations, and not along others."""
+    groups = np.arange(50) % 4
+    asked = question(SIGNED, 4, directions=directions, num_slices=2)
+    exact_sums = slices.sums(asked, random_rows(50), Given(groups)) * asked.pitch
+
+    class Dealt(SeededNoise):
+        def uniform_codes(self, size, *, high):  # noqa: ARG002
+            return groups[:size]
+
+    reported = slices.answer(replace(asked, sigma=2.0**-10), random_rows(50), Dealt(1))
+    assert np.abs(exact_sums @ reported.directions - reported.values).max() < 6 * 2.0**-10
+    assert np.abs(exact_sums @ reported.directions[::-1] - reported.values).max() > 0.1
 
 
 @pytest.mark.parametrize("sigma", [2.0**-10, 0.3, 4.0, 1000.0])

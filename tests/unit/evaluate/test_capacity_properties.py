@@ -293,6 +293,19 @@ def test_theorem_10_the_first_variance_does_not_matter():
         assert ours == pytest.approx(gaussian_linear_kl(0.6, of_second=2.0), rel=1e-4)
 
 
+@pytest.mark.parametrize("f", ["kl", "2", "3.5"])
+def test_lemmas_1_3_and_5_the_best_constant_and_the_best_multiple_are_the_closed_forms(f):
+    """The supremum with f* itself, over slopes and constant at once; and Lemma 5's greatest value of a - X a^b."""
+    rng = np.random.default_rng(9)
+    p, q, wide = *rng.dirichlet(np.full(6, 3.0), 2), np.column_stack([np.ones(6), rng.normal(size=(6, 2))])
+    found = optimize.minimize(lambda w: float(q @ conjugate(f)(wide @ w) - p @ (wide @ w)), [1.0, 0.0, 0.0], tol=1e-10)
+    assert SOLVED[f](p, q, wide[:, 1:]) == pytest.approx(-found.fun, abs=1e-6)
+    if f != "kl":
+        a, x = float(f), 0.7
+        top = optimize.minimize_scalar(lambda m: x * m ** (a / (a - 1)) - m, bounds=(0, 50), method="bounded")
+        assert -top.fun == pytest.approx((a - 1) ** (a - 1) / (a**a * x ** (a - 1)))
+
+
 def test_lemma_2_without_noise_there_is_no_bound():
     seen = [by_renyi(np.array([1 - t, t]), np.array([t, 1 - t]), np.array([[0.0], [1.0]])) for t in (1e-2, 1e-4, 1e-6)]
     assert seen == sorted(seen)

@@ -1,12 +1,13 @@
 """Calibration and composition agree with closed forms and with loss distributions, on the safe side."""
 
-from math import erf, exp, inf, log, nan, sqrt
+from math import erf, exp, expm1, inf, log, nan, sqrt
 
 import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import rdp
 from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy import integrate, stats
 
 from synth.errors import UsageError
 from synth.privacy.accounting import gaussian, renyi
@@ -27,13 +28,16 @@ def profile(epsilon: float, mu: float) -> float:
     return phi(mu / 2 - epsilon / mu) - exp(epsilon) * phi(-mu / 2 - epsilon / mu)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), GRID)
+@pytest.mark.parametrize(("epsilon", "delta"), [*GRID, (8.4, 1e-5), (8.5, 1e-5)])
 def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     mu = calibrate(epsilon, delta)
     assert derived_epsilon(mu, delta) <= epsilon
     assert derived_epsilon(mu * 1.005, delta) > epsilon
-    if epsilon < 1:
-        assert 1 / mu < sqrt(2 * log(1.25 / delta)) / epsilon, "the textbook's noise, for which epsilon is below 1"
+    textbook = sqrt(2 * log(1.25 / delta)) / epsilon
+    if epsilon <= 1:
+        assert 1 / mu < textbook, "proved for epsilon up to 1"
+    short = profile(epsilon, 1 / textbook) > delta  # though two texts print it for every epsilon
+    assert short == (epsilon >= 8.5)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [g for g in GRID if g[0] <= 5.1 and g[1] >= 1e-5])
@@ -41,6 +45,13 @@ def test_profile_written_out_agrees(epsilon, delta):
     mu = calibrate(epsilon, delta)
     assert profile(epsilon, mu) <= delta
     assert profile(epsilon, mu * 1.03) > delta
+    loss = stats.norm(mu**2 / 2, mu)  # N(eta, 2 eta)
+    high = mu**2 / 2 + 40 * mu
+    by_loss, _ = integrate.quad(
+        lambda x: -expm1(epsilon - x) * loss.pdf(x), epsilon, high, epsabs=0, points=[mu**2 / 2 + 6 * mu]
+    )
+    assert by_loss == pytest.approx(profile(epsilon, mu), rel=1e-5)
+    assert profile(epsilon, mu) < loss.sf(epsilon), "the tail bound of the lecture's Lemma 1"
 
 
 @pytest.mark.parametrize("delta", [1e-19, 1e-9, 1e-5, 0.3])

@@ -1,10 +1,11 @@
 """Composition under five calculi: against the accountant's own tables, and in the order that theory gives."""
 
-from math import comb, exp, expm1, log, sqrt
+from math import comb, exp, expm1, log, sqrt, tanh
 
 import dp_accounting
 import pytest
 from dp_accounting.rdp import RdpAccountant
+from scipy.stats import binom
 
 from synth.privacy.accounting import compare_runs
 from synth.privacy.accounting.compare_runs import ComparedRun, advanced, compose, rdp, zcdp
@@ -120,6 +121,17 @@ def test_optimal_composition_is_the_binomial_of_the_theorem():
     ours = compare_runs.optimal([e] * k, delta / 0.98)
     assert ours == pytest.approx(at, rel=1e-3)
     assert ours >= at
+
+
+def test_azuma_hoeffding_bounds_the_loss_of_pure_runs_and_the_lectures_deviation_does_not():
+    """Of 20 randomised responses: e^(-t^2 / 2 k eps^2) beyond the mean, and not a third of that variance."""
+    k, e = 20, 0.3
+    mean, truth = k * e * tanh(e / 2), exp(e) / (1 + exp(e))
+    tails = [((k - 2 * i) * e - mean, binom.sf(k - i - 1, k, truth)) for i in range(9)]
+    assert all(chance <= exp(-(t**2) / (2 * k * e**2)) for t, chance in tails)
+    assert all(chance > exp(-3 * t**2 / (2 * k * e**2)) for t, chance in tails[:6])
+    at = mean + e * sqrt(2 * k * log(1e6))
+    assert compare_runs.optimal([e] * k, 1e-6) < at
 
 
 def test_pure_and_gaussian_runs_compose_together():

@@ -76,7 +76,7 @@ def whole_training(rows, sigma, orders=GRID):
     ("pair", "stated"), list(zip(PUBLISHED, (10.69, 1.21, 0.272, 11.05, 1.22, 0.274), strict=True))
 )
 def test_proposition_3s_conversion_gives_more_than_the_table_prints(pair, stated):
-    """Renyi divergence + log(1/delta) / (order - 1), as stated: the printed epsilons need Theorem 6's."""
+    """Renyi divergence + log(1/delta) / (order - 1), as stated: the printed epsilons are smaller."""
     orders, values = whole_training(*pair[1:], orders=tuple(range(2, 257)))
     least = min(v + np.log(1e5) / (a - 1) for a, v in zip(orders, values, strict=True))
     assert least == pytest.approx(stated, rel=0.02)
@@ -91,6 +91,23 @@ def test_lemma_1_bounds_every_event_by_its_probability_elsewhere(order):
     p, q = norm.logsf(edges - 1 / 1.5), norm.logsf(edges)
     assert np.all(p <= (curve + q) * (order - 1) / order + 1e-9)
     assert np.any(p > curve + q)
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
+def test_theorem_6_bounds_every_event_and_lacks_the_factor_that_the_table_needs(order):
+    """P(A) <= (1 - 1/a) e^eps' Q(A) + delta / a for eps' = eps + log(1/delta) / (a - 1), without factor in the end."""
+    curve = order / (2 * 1.5**2)
+    edges = np.linspace(-6, 60, 800)
+    p, q = norm.sf(edges - 1 / 1.5), norm.sf(edges)
+    for delta in (1e-5, 0.1):
+        relaxed = curve + np.log(1 / delta) / (order - 1)
+        assert np.all(p <= (1 - 1 / order) * np.exp(relaxed) * q + delta / order + 1e-15)
+        ours = published_bounds.Curve(orders=(order,), values=(curve,)).epsilon(delta / order)
+        assert ours == pytest.approx(max(relaxed + np.log1p(-1 / order), 0.0))
+    for pair in PUBLISHED:
+        orders, values = whole_training(*pair[1:], orders=tuple(range(2, 257)))
+        stated = min(v + (np.log(1e5) - np.log(a)) / (a - 1) for a, v in zip(orders, values, strict=True))
+        assert 1.01 * pair[0] < stated < 1.09 * pair[0]
 
 
 def test_equation_8_as_printed_adds_more_noise_at_the_published_settings():
