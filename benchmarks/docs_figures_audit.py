@@ -44,9 +44,6 @@ def part(name: str, stored: Callable[[str], Any]) -> str:
 
 def shown(name: str, rows: list[dict[str, Any]]) -> str:
     """Rows of one part as a Markdown table."""
-    return filled([r | _reckoned(r) for r in rows], *TABLES[name])
-
-
-def _reckoned(row: dict[str, Any]) -> dict[str, Any]:
-    more = {"of_claim": row["mu"] / row["mu_claimed"]} if "mechanism" in row and "mu" in row else {}
-    return more | {"seen": str(row.get("seen_by")).replace("|", "/").replace("\n", " ")}
+    seen = ({"seen": str(r.get("seen_by")).replace("|", "/").replace("\n", " ")} for r in rows)
+    claim = ({"of_claim": r["mu"] / r["mu_claimed"]} if "mechanism" in r and "mu" in r else {} for r in rows)
+    return filled([r | c | s for r, c, s in zip(rows, claim, seen, strict=True)], *TABLES[name])

@@ -42,12 +42,10 @@ L1 = "L1 of 3 columns"
 OFF = {L1: 3, "raked public rows": 3, "pair_tv_err": 4, "seconds": 0}
 
 
-@contextmanager
 def place(table: str):
     """The private rows, their schema, and every public table."""
     made = {"adult": adult, "few": partial(adult, 1000), "waves": waves} | {n: partial(small, n) for n in SMALL}
-    with made[table]() as folder:
-        yield folder
+    return made[table]()
 
 
 @contextmanager

@@ -158,7 +158,7 @@ def _reach_curve(result: tuple[Any, ...], here: Any, _language: str) -> dict[str
     return dict(charts.in_language(charts.reach(list(result), here)).to_dict())
 
 
-WANTED = 5.0  # percent of the rows in the wrong place
+WANTED = 5.0  # percent of the rows that would have to change
 
 
 def uses_later(w: Wizard, place: Any) -> None:

@@ -98,7 +98,7 @@ def plan(
     rows: RowsOpt,
     error: Annotated[
         float | None,
-        "Share of rows in the wrong place, of means standard deviations; says the least epsilon of each use.",
+        "Share of rows that would have to change, of means standard deviations; says the least epsilon of each use.",
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")

@@ -41,8 +41,8 @@ class GroupMean:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """The Pearson correlation that is farthest off, real and synthetic; ``second``: how far the farthest one of a
-    second real sample would be."""
+    """The Pearson correlation that is farthest off, real and synthetic; ``second``: how far the farthest one of another
+    sample of real rows would be."""
 
     columns: tuple[str, str]
     value: tuple[float, float] = field(repr=False)

@@ -31,10 +31,9 @@ class ColumnNumbers:
     """One column in both tables, the real one first.
 
     ``date``: whether it is days since 1970. ``missing``: share of empty cells; the rest is of the cells that are not.
-    ``distance``: of their shares, None where they are too few; ``by_chance``: what a second real sample would show.
-    ``mean``, ``spread`` (standard deviation) and ``quantiles`` (of ``QUANTILES``): of numbers and of dates, None for
-    categories. ``tail``: kurtosis of the real values, by which a second real sample's spread varies.
-    """
+    ``distance``: of their shares, None where they are too few; ``by_chance``: what another sample of real rows would
+    show. ``mean``, ``spread`` (standard deviation) and ``quantiles`` (of ``QUANTILES``): of numbers and of dates, None
+    for categories. ``tail``: kurtosis of the real values, by which another real sample's spread varies."""
 
     column: str
     date: bool = False
@@ -49,7 +48,8 @@ class ColumnNumbers:
 
     @property
     def score(self) -> float | None:
-        """Share of filled cells in the wrong place, or by how much the share of empty cells is off if that is more."""
+        """Share of filled cells that would have to change, or by how much that of empty cells is off if that is
+        more."""
         return None if self.distance is None else max(self.distance, abs(self.missing[0] - self.missing[1]))
 
     @property
@@ -78,7 +78,7 @@ class ColumnNumbers:
 
     @property
     def by_chance_mean(self) -> float:
-        """How far a second real sample's mean would be off, in standard deviations."""
+        """How far another real sample's mean would be off, in standard deviations."""
         return sqrt(2 / pi * sum(1 / n for n in self.filled if n))
 
     @property

@@ -1,7 +1,7 @@
 """What a synthetic table is good for, from a comparison with the real rows. For the steward alone.
 
-Each use is judged by one figure of the comparison, beside what a second real sample would score. Values are scored
-among cells that are not empty.
+Each use is judged by one figure of the comparison, beside what another sample of real rows would score. Values are
+scored among cells that are not empty.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """How close related synthetic tables come to the real ones across tables. For the steward alone: no figure has noise.
 
 Real rows are those that a run keeps: with a parent, and at most as many of one parent as its key says. Beside each
-distance stands what a second real sample would show by chance: roots are drawn again with everything below them, since
-rows of one root are no separate draws.
+distance stands what another sample of real rows would show by chance: roots are drawn again with everything below them,
+since rows of one root are no separate draws.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ ROW = "\0row"  # of the root, as a column of its table; no table has one of that
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChildCounts:
-    """How many children of one kind a parent has: shares (bound + 1,) of parents, their ``distance``, and that of a
-    second real sample ``by_chance``."""
+    """How many children of one kind a parent has: shares (bound + 1,) of parents, their ``distance``, and that of
+    another sample of real rows ``by_chance``."""
 
     child: str
     parent: str
@@ -51,7 +51,7 @@ class ChildCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class PairDistance:
-    """Two columns together: the ``distance`` of the synthetic from the real ones, that of a second real sample
+    """Two columns together: the ``distance`` of the synthetic from the real ones, that of another sample of real rows
     ``by_chance``, and that of the real columns taken as ``independent``, in which the relation is lost."""
 
     about: str
@@ -119,7 +119,7 @@ class Across:
         return Verdict.of([*uses, *numbers, *relations])
 
     def mean(self, about: str) -> tuple[float, float, float]:
-        """Mean distance of pairs, that of a second real sample, and that of independence."""
+        """Mean distance of pairs, that of another sample of real rows, and that of independence."""
         of = _mean(self.pairs[about])
         return of.value, of.second, of.independent or 0.0
 

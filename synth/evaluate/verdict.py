@@ -1,7 +1,7 @@
 """What a synthetic table is good for: one object, made by one rule, for every page and for what may leave.
 
-A figure is good up to an absolute limit, or up to a multiple of what a second real sample would show: noise that is
-small against sampling does no harm that a second survey would not do too. A ceiling bounds that multiple, since a
+A figure is good up to an absolute limit, or up to a multiple of what another sample of real rows would show: noise that
+is small against sampling does no harm that a second survey would not do too. A ceiling bounds that multiple, since a
 sample so small that it is far off itself serves nobody. What is rated is the figure as it is shown: equal figures have
 equal verdicts.
 
@@ -185,7 +185,7 @@ class Use(BaseModel):
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The figure and a second real sample's, as people read them: shares of rows in percent, scores as they are."""
+        """The figure and another real sample's, as people read them: shares of rows in percent, scores as they are."""
         value, second = self._in_words(self.value), self._in_words(self.second)
         return _("up to {value}").format(value=value) if self.at_most else value, second
 
@@ -335,8 +335,8 @@ def advice(rating: tuple[str, str]) -> str:
 class Measured:
     """How far something is off, of which less is better.
 
-    ``second``: a second real sample; ``independent``: the real columns taken as independent. ``low``: where the value
-    is only known to lie between it and ``value``, as behind noise; None where it is known.
+    ``second``: another sample of real rows; ``independent``: the real columns taken as independent. ``low``: where the
+    value is only known to lie between it and ``value``, as behind noise; None where it is known.
     """
 
     value: float = field(repr=False)
@@ -373,7 +373,7 @@ def rate(
     ``fitted``: whether the fit reached what noise explains; one that did not is nowhere called good.
 
     >>> rate(DISTANCES["pairs"], 0.05, second=0.04)
-    ('good for', 'hardly more than a second real sample')
+    ('good for', 'hardly more than another sample of real rows')
     >>> rate(DISTANCES["pairs"], 0.3, low=0.01)
     ('usable with care for', 'noise may displace so many')
     """

@@ -114,11 +114,11 @@ def plan(
     """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
 
     ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons. ``epsilons``: at which
-    uses are forecast as well. ``error``: a share of rows in the wrong place, or of means so many standard deviations,
-    for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as of ``run``; the run is
-    rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of ``run``; it tells what
-    the choice of an earlier release costs that is a prior. ``learn_share``: as of ``run``, below 1; the rest is
-    forecast with made-up facts in place of those to be learnt, without priors. ``epsilon``, ``delta``, ``method``,
+    uses are forecast as well. ``error``: a share of rows that would have to change, or of means so many standard
+    deviations, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as of ``run``; the
+    run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of ``run``; it
+    tells what the choice of an earlier release costs that is a prior. ``learn_share``: as of ``run``, below 1; the rest
+    is forecast with made-up facts in place of those to be learnt, without priors. ``epsilon``, ``delta``, ``method``,
     ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the forecast are shares of rows, 0 to 1;
     noise is in rows; time in seconds, memory in MiB. Errors: UsageError; InputError for an unusable prior.
 
@@ -333,8 +333,8 @@ def _by_use(
 
 
 def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[str, float | None]:
-    """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place, or puts
-    means no more than so many standard deviations off.
+    """For each use the least epsilon at which for noise no more than ``error`` of the rows would have to change, or
+    means are no more than so many standard deviations off.
 
     ``at``: what each use gets at an epsilon. None where none up to ``MOST`` does. Errors: UsageError for an error
     outside 0 to 1.
@@ -472,7 +472,7 @@ def _made(generator: Any, pretend: Pretend, grant: Grant) -> dict[str, np.ndarra
 def apart(
     real: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], schema: Schema, names: Sequence[str]
 ) -> Errors:
-    """Mean share of rows in the wrong place, of single columns and of pairs, as Review shows it.
+    """Mean share of rows that would have to change, of single columns and of pairs, as Review shows it.
 
     ``real``, ``made``: positions by column; columns are gathered into groups by the first.
     """

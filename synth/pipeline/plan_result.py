@@ -47,7 +47,7 @@ class PlannedQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """Shares of rows in the wrong place, 0 to 1: of single columns, and of pairs (None of one column)."""
+    """Shares of rows that would have to change, 0 to 1: of single columns, and of pairs (None of one column)."""
 
     columns: float
     pairs: float | None
@@ -79,7 +79,7 @@ class PriorWorth(Plain):
         alone, without, beside = (f"{100 * e.last:.2g} %" for e in (self.alone, self.without, self.beside))
         return (
             f"prior, rehearsed at epsilon {self.epsilon:g} as if the table were like {self.like} "
-            f"({self.columns} columns): of {what} {beside} of the rows in the wrong place instead of {without}; the "
+            f"({self.columns} columns): of {what} {beside} of the rows would have to change instead of {without}; the "
             f"prior alone {alone}. A prior that is not like the table counts for less, down to nothing"
         )
 
@@ -124,11 +124,11 @@ class LearningForecast:
 class UseForecast(Plain):
     """One use at one epsilon.
 
-    ``error``: mean share of rows in the wrong place in its tables by noise, at most; None where they are too many to
-    be counted for certain, and are chosen from, or, ``faint``, where noise leaves nothing of a column. ``second``: what
-    a second sample of as many rows would show in as many cells. ``tables``: that it needs; ``cells``: of one of them,
-    on average. ``means``: of a use that asks for means, how far noise puts a group's off on average, in standard
-    deviations of the number, if groups have equal rows; None for others.
+    ``error``: mean share of rows that would have to change in its tables by noise, at most; None where they are too
+    many to be counted for certain, and are chosen from, or, ``faint``, where noise leaves nothing of a column.
+    ``second``: what a second sample of as many rows would show in as many cells. ``tables``: that it needs; ``cells``:
+    of one of them, on average. ``means``: of a use that asks for means, how far noise puts a group's off on average, in
+    standard deviations of the number, if groups have equal rows; None for others.
 
     Privacy: public only.
     """
@@ -146,7 +146,7 @@ class UseForecast(Plain):
         """One line.
 
         >>> print(UseForecast(use="age by sex", epsilon=1, error=0.021, second=0.014, tables=1, cells=40).in_words())
-        age by sex: up to 2.1 % of the rows in the wrong place by noise, ...
+        age by sex: by noise up to 2.1 % of the rows would have to change, ...
         """
         many = f"{self.tables:,} table{'s' if self.tables > 1 else ''} of about {self.cells:,.0f} cells"
         if self.faint:
@@ -157,8 +157,8 @@ class UseForecast(Plain):
             "" if self.means is None else f"means off by {self.means:.2g} standard deviations in groups of equal rows, "
         )
         return (
-            f"{self.use}: {off}up to {100 * self.error:.2g} % of the rows in the wrong place by noise, a second sample "
-            f"{100 * self.second:.2g} %; {many}"
+            f"{self.use}: {off}by noise up to {100 * self.error:.2g} % of the rows would have to change, another "
+            f"sample of real rows {100 * self.second:.2g} %; {many}"
         )
 
 

@@ -27,13 +27,13 @@ from synth.schema.table import Schema
 
 METHOD = "mixture"
 DATA = Path(__file__).with_name("reached.json")
-GOOD = 0.05  # of the rows in the wrong place, from which up advice is given
+GOOD = 0.05  # of the rows that would have to change, from which up advice is given
 MOST_EPSILON = 5.0  # that is ever advised
 
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """A share of rows in the wrong place: the likely one, and the ends between which 9 of 10 runs lie."""
+    """A share of rows that would have to change: the likely one, and the ends between which 9 of 10 runs lie."""
 
     low: float
     likely: float

@@ -14,7 +14,7 @@ from typing import Any
 from synth.languages import Said, joined
 
 DATA = Path(__file__).with_name("retention.json")
-MOST_COLUMNS = 0.05  # single columns are kept where at most this share of rows is in the wrong place
+MOST_COLUMNS = 0.05  # single columns are kept where at most this share of rows would have to change
 MOST_PAIRS = 0.9  # pairs: where their error is at most this part of `independent`'s at the same epsilon
 LEAST_TARGET = 0.5  # the target: where a model learns at least this part of what it learns of real rows, above chance
 FLOOR = "independent"

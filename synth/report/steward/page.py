@@ -294,7 +294,8 @@ def _pairs(c: Comparison) -> dict[str, Any] | None:
 
 
 def for_use(kind: str, distance: float, second: float) -> str:
-    """What a distance means for use, beside what a second real sample would show. ``kind``: a key of ``DISTANCES``."""
+    """What a distance means for use, beside what another sample of real rows would show. ``kind``: a key of
+    ``DISTANCES``."""
     return prose(advice(rate(DISTANCES[kind], distance, second=second)))
 
 
