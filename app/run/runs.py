@@ -249,15 +249,6 @@ def why(job: jobs.Job) -> str:
     return frame.sentence(words.plain(said).replace(str(table), label))
 
 
-def warnings(job: jobs.Job) -> list[str]:
-    """What the worker warned of."""
-    try:
-        lines = (job.path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    return [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
-
-
 def release(job: jobs.Job) -> Path:
     """The folder of a finished run's files. Errors: InputError when they are gone."""
     paths = job.result().get("paths", {})

@@ -29,8 +29,6 @@ def page() -> None:
     place = runs.release(job)
     table, run, rows = map(frame.escape, (runs.label(job.path), runs.named(job), runs.rows(job)))
     st.markdown(_("**This run:** {table}, {run}, {rows}").format(table=table, run=run, rows=rows))
-    for line in runs.warnings(job):
-        st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     left, right = st.columns([3, 2])
     with left:
         more.first_rows(place)
