@@ -148,7 +148,8 @@ def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_p
     _, port, opened, errors = house
     (tmp_path / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
     page = opened(with_token(port), **WIDE)
-    page.get_by_text("1MB per file").first.wait_for()
+    page.get_by_role("button", name="Upload", exact=True).first.wait_for()
+    assert page.evaluate(UPLOAD) == ['"Upload"', '"up to 1 MB a file"']
     page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV").locator("input[type=file]").set_input_files(
         tmp_path / "large.csv"
     )
