@@ -91,13 +91,19 @@ def test_the_list_has_the_numbers_that_the_text_has(source):
 def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
     from synth.generators import GENERATORS
 
-    page = (ROOT / "docs" / "survey.md").read_text().split("## The 35 systems")[1]
+    before, page = (ROOT / "docs" / "survey.md").read_text().split("## The 35 systems")
+    assert re.findall(r"^\| (B\d) \|", before, re.M) == ["B1", "B2", "B3", "B4"]  # the pipeline of Figures 1 to 3
     systems = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
     assert len(systems) == 35
     stages = [row[1].split(",")[0] for row in systems]
     assert {s: stages.count(s) for s in sorted(set(stages))} == {"B1": 8, "B2": 13, "B3": 4, "B4": 10}
     named = set(re.findall(r"\b(dp_\w+|pearl|\w+_evolution|gs_wgan|g_pate|datalens|pate_gan|private_set)\b", page))
     assert named <= {*GENERATORS, "dp_vae"}
+    own = [(row[1], made[1]) for row in systems if (made := re.match(r"\[(\w+)\]", row[3]))]
+    assert len(own) == 17
+    starts = {"B1": ("before the fit", "at the data"), "B2": "in the ", "B3": "between ", "B4": "at the generator"}
+    assert not [name for stage, name in own if not GENERATORS[name].barrier.startswith(starts[stage])]
+    assert sum(row[3].startswith("none") and "nearest" not in row[3] for row in systems) == 1
     text = TEXTS / NUMBERS["A unified view"]["text"] if "A unified view" in NUMBERS else None
     if text and text.exists():
         printed = re.findall(r"^(?!Approach)[^\t\n]+(?:\t[^\t\n]*){6}$", text.read_text(), re.M)

@@ -12,6 +12,7 @@ from scipy.stats import laplace, norm
 import synth
 from synth.capacity.attackers import ATTACKERS, certain, leakage
 from synth.capacity.closed_form import (
+    NOISES,
     gaussian_kl,
     gaussian_linear_renyi,
     gaussian_renyi,
@@ -67,6 +68,11 @@ def test_closed_forms_are_the_definitions(epsilon):
     seen = laplace_linear_renyi(epsilon, 3.0)
     assert restricted_renyi(p, q, points[:, None], 3.0) == pytest.approx(seen, rel=2e-3)
     assert 0 < seen < laplace_renyi(epsilon, 3.0)
+    a, moves = 3.0, (0.7, 0.4)  # Theorems 11 and 12 as printed, of two numbers
+    told = [of_strategy(np.array([[v] for v in moves]), n, 1 / epsilon, a)["unrestricted"] for n in NOISES]
+    up, down = 1 / 2 + 1 / (4 * a - 2), 1 / 2 - 1 / (4 * a - 2)
+    one_by_one = [log(up * np.exp(v * (a - 1) * epsilon) + down * np.exp(-v * a * epsilon)) for v in moves]
+    assert told == pytest.approx([sum(one_by_one) / (a - 1), a * epsilon**2 * sum(v * v for v in moves) / 2])
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])

@@ -142,6 +142,8 @@ def test_bounds_of_errors_hold_and_their_best_alpha_is_the_best():
         noise = rng.laplace(scale=1.0, size=64)
         worst.append(max(abs(noise[rng.random(64) < 0.5].sum()) for _ in range(40)) / q.rows)
     assert np.quantile(worst, 0.95) < query_errors.on_data(q)
+    answers = np.abs(rng.laplace(scale=q.queries / q.epsilon, size=(4000, q.queries))).max(1) / q.rows
+    assert 0.03 < (answers > query_errors.on_queries(q)).mean() < 0.07, "nearly as often as beta allows"
     with_delta = query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0, delta=1e-6)
     assert query_errors.on_queries(with_delta) < query_errors.on_queries(
         query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0)
