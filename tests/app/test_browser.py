@@ -298,7 +298,10 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     field = page.get_by_test_id("stFileUploader").filter(has_text="Public table")
     field.locator("input[type=file]").set_input_files(older)
     page.get_by_text("yearbook.csv").first.wait_for()
-    for name, reported in (("Why is it public?", "printed in the yearbook"), ("Who confirms it?", "the office")):
+    for name, reported in (
+        ("Why is it public?", "printed in the yearbook"),
+        ("Who confirms that it is public?", "the office"),
+    ):
         page.get_by_role("textbox", name=name).fill(reported)
         page.keyboard.press("Tab")
         page.wait_for_function(IDLE, polling=100)
