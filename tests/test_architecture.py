@@ -329,8 +329,7 @@ def _all_imports(path: Path) -> set[str]:
     return plain | {n.module for n in result if isinstance(n, ast.ImportFrom) and n.module}
 
 
-@pytest.mark.xdist_group("kept")
 def test_tests_of_a_group_stay_in_one_process(request):
     """Their servers, browsers and models are made once: pytest 9.2 with pytest-xdist 3.8 forgot the groups unsaid."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        assert request.node.nodeid.endswith("@kept")
+        assert request.node.nodeid.endswith("@code")
