@@ -251,7 +251,7 @@ def _columns(base: pd.DataFrame) -> dict[str, Any]:
         "empty": tick(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
         "missing": text(_("Missing"), width=84, help=missing),
         "source": menu(
-            _("Who confirms it"),
+            _("Who confirms"),
             width=112,
             options=sources,
             format_func=words.SOURCES.__getitem__,
