@@ -1,5 +1,7 @@
 """`mwem` and `small_db` keep strong dependences on tables they fit, refuse others by name, and hold their budget."""
 
+from math import log, sqrt
+
 import numpy as np
 import pytest
 
@@ -148,6 +150,9 @@ def test_bounds_of_errors_hold_and_their_best_alpha_is_the_best():
     assert query_errors.on_queries(with_delta) < query_errors.on_queries(
         query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0)
     )
+    pure, other = log(64) * log(40 / 0.05), sqrt(log(64) * log(1e6)) * log(400 / 0.05)  # the lecture's, of weights
+    assert query_errors.multiplicative_weights(q) == pytest.approx((pure / 1e6) ** (1 / 3))
+    assert query_errors.multiplicative_weights(with_delta) == pytest.approx(sqrt(other / 1e6))
 
 
 def test_mwem_fits_a_table_of_six_columns():

@@ -52,7 +52,11 @@ def test_advanced_is_the_published_bound_for_unequal_runs():
 
 def test_formulas_by_hand():
     assert zcdp(0.125, 1e-5) == pytest.approx(0.125 + 2 * sqrt(0.125 * log(1e5)))
-    assert compose(runs(3)).basic == 1.5
+    three, rho = compose(runs(3)), calibrate(0.5, 1e-6) ** 2 / 2
+    assert three.basic == 1.5
+    assert three.zcdp == pytest.approx(zcdp(3 * rho, 3e-6))
+    simple = min(3 * rho * a + log(1 / 3e-6) / (a - 1) for a in compare_runs.ORDERS)  # the lecture's conversion
+    assert three.exact < three.rdp < simple == pytest.approx(three.zcdp, rel=1e-4)
 
 
 def ledger(tmp_path, **second):
@@ -111,6 +115,9 @@ def test_pure_runs_compose_at_a_delta_that_is_asked_for():
     assert result.rdp < result.advanced < result.basic
     assert compose(alone(1)).exact == pytest.approx(0.1, rel=1e-3)
     assert pure_advanced(0.1, 100, 1e-6) > result.advanced
+    approximate = runs(100, epsilon=0.1)
+    for slack in (1e-6, 1e-4, 1e-2):  # the lecture's at k delta + slack, ours at k delta
+        assert compose(approximate).exact < pure_advanced(0.1, 100, slack)
 
 
 def test_optimal_composition_is_the_binomial_of_the_theorem():

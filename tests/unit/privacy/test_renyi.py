@@ -27,6 +27,23 @@ def test_gaussians_agree_with_the_library(sigma, steps):
     assert curve.epsilon(1e-5) == pytest.approx(account.get_epsilon(1e-5), rel=1e-6)
 
 
+@pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
+def test_divergences_of_runs_chosen_one_after_the_other_add_up(order):
+    """A first answer of four chooses the second run: together at most both, the worst of the second; alike: both."""
+
+    def of(p, q):
+        value = np.log(np.sum(p**order * q ** (1 - order))) / (order - 1)
+        return published_bounds.Curve(orders=(order,), values=(float(value),))
+
+    (p, q), *second = np.random.default_rng(0).dirichlet(np.ones(4), (5, 2))
+    worst = max((of(*laws) for laws in second), key=lambda curve: curve.values)
+    told = [(first[:, None] * np.array([s[i] for s in second])).ravel() for i, first in enumerate((p, q))]
+    assert of(*told).values <= published_bounds.sequential([of(p, q), worst]).values
+    alike = [np.outer(first, second[0][i]).ravel() for i, first in enumerate((p, q))]
+    both = published_bounds.sequential([of(p, q), of(*second[0])])
+    assert of(*alike).values == pytest.approx(both.values)
+
+
 FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0), (1.0, 10.0)}
 
 
