@@ -98,6 +98,8 @@ def test_proposition_3s_conversion_gives_more_than_the_table_prints(pair, stated
     least = min(v + np.log(1e5) / (a - 1) for a, v in zip(orders, values, strict=True))
     assert least == pytest.approx(stated, rel=0.02)
     assert least > pair[0] * 1.05
+    mu = 1 / pair[2]  # of one release, whose exact profile is below the conversion
+    assert derived_epsilon(mu, 1e-5) < min(a * mu**2 / 2 + np.log(1e5) / (a - 1) for a in np.geomspace(1.01, 2e3, 500))
 
 
 @pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
@@ -150,6 +152,10 @@ def test_a_sensitivity_is_a_change_of_scale():
 def test_parts_cost_the_dearest_when_a_row_comes_or_goes():
     parts = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
     assert published_bounds.parallel(parts, relation=ADD).values == parts[0].values
+    p, q, other = np.random.default_rng(0).dirichlet(np.ones(4), 3)  # the row is in the first part alone
+    pairs = ((p, q), (np.outer(p, other), np.outer(q, other)))
+    alone, beside = (np.log(np.sum(a**8 * b**-7.0)) / 7 for a, b in pairs)
+    assert beside == pytest.approx(alone)
 
 
 def test_parts_cost_two_when_a_row_is_replaced():
