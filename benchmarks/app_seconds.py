@@ -225,11 +225,11 @@ def several(tour: Tour) -> None:
     page = tour.page
     page.wait_for_timeout(1000)
     for _ in range(3):
-        if page.get_by_role("combobox", name="Table of the units").first.is_visible():
+        if page.get_by_role("combobox", name="Table of those it protects").first.is_visible():
             break
         page.get_by_text("Draft again from the tables").first.click()
         page.wait_for_timeout(1000)
-    tour.choose("Table of the units", "account")
+    tour.choose("Table of those it protects", "account")
     tour.choose("Public tables", "district")
     page.locator("button", has_text="Draft again").last.click()
     tour.timed("Draft again", "work", page.get_by_text("A new draft is made").wait_for)
