@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from synth.schema.names import canonical, dataset_of
     from synth.schema.published_totals import stated as totals_stated
     from synth.schema.related_names import shared as shared_keys
+    from synth.schema.table import MOST_CHILDREN
     from synth.schema.totals import table as totals_table
     from synth.sources import drafting
     from synth.sources import named_databases as databases
@@ -98,6 +99,7 @@ _HOME = {
     "Combined": "pipeline.combining",
     "Dataset": "schema.dataset",
     "LearningRequest": "pipeline.request",
+    "MOST_CHILDREN": "schema.table",
     "RefitRequest": "pipeline.request",
     "ReportRequest": "pipeline.request",
     "Roles": "jobs.roles",

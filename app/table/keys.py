@@ -11,7 +11,6 @@ from synth import app_api
 from synth.languages import _, ngettext, prose
 
 Plain = dict[str, Any]
-MOST = 50  # children of one parent under one key, as the library allows
 FILL, LINE, INK = "#e3f1ee", "#15806e", "#13302a"  # read well on light and on dark pages
 
 
@@ -147,10 +146,10 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
     most = middle.number_input(
         _("Rows of {child} kept").format(child=frame.escape(child)),
         1,
-        MOST,
+        app_api.MOST_CHILDREN,
         key.get("most_children"),
         key=f"most_{w.edition}_{i}",
-        placeholder=_("1 to 500"),
+        placeholder=_("1 to {most}").format(most=app_api.MOST_CHILDREN),
         help=_("The most rows of one row of {parent} that count.").format(parent=frame.escape(parent)),
     )
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]

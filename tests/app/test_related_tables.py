@@ -56,6 +56,17 @@ def confirmed(at):
     return at.button(key="confirm_all").click().run()
 
 
+def test_a_parent_may_have_as_many_rows_as_the_library_takes(start):
+    """The draft of a table with many rows of one parent stands on the page, at most the library's bound."""
+    for many, kept in ((60, 57), (600, 500)):  # what keeps 95 % of the rows
+        stays = "".join(f"{i},p{i // many},{i % 3}\n" for i in range(3 * many))
+        patients = b"patient_id,sex\np0,f\np1,m\np2,f\n"
+        files = {"patients.csv": patients, "stays.csv": f"stay_id,patient_id,ward\n{stays}".encode()}
+        at = loaded(start(), files)
+        assert not at.error, at.error[0].value
+        assert [n.value for n in at.number_input if n.key.startswith("most_")] == [kept]
+
+
 @pytest.mark.slow
 def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
