@@ -19,7 +19,7 @@ KINDS = Texts(
     omitted="left out (never read)",
 )
 SOURCES = Texts(declared="I confirm it", public="published", private="learnt with budget", unconfirmed="nobody yet")
-VOUCHED = Texts(public="published", declared="confirmed here", private="learnt with budget")
+CONFIRMED = Texts(public="published", declared="confirmed here", private="learnt with budget")
 RELATIONS = Texts(
     add_remove="One row is in the table or not (recommended)",
     replace_one="One row is replaced by any other",

@@ -19,6 +19,7 @@ from synth import app_api
 from synth.app_api import Visitor
 from synth.languages import _, prose
 
+NAMED = 4  # files of an upload, by which it is called
 FOLDER = "tables"  # in the place of tables that were uploaded together
 PATIENCE = 86_400.0  # seconds; a large table takes what it takes
 NO_BOOKS = "code books are of single tables; leave them out, and state the values on the page The table"
@@ -51,7 +52,8 @@ def uploaded(files: Sequence[Any], given: Any, books: Sequence[Any] = ()) -> Non
         if len(files) == 1:
             _take(paths[0], place, given, books, label=files[0].name)
         else:
-            _take(folder, place, given, books, label=", ".join(p.stem for p in paths), many=True)
+            label = ", ".join(p.stem for p in paths[:NAMED]) + ", …" * (len(paths) > NAMED)
+            _take(folder, place, given, books, label=label, many=True)
 
 
 def from_server(path: str | Path, given: Any, books: Sequence[Any] = ()) -> None:

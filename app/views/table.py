@@ -266,7 +266,7 @@ def _source_of_facts() -> None:
     reported = [c.get("source", "declared") for c in state.effective_own(wizard())["columns"].values()]
     if "unconfirmed" in reported:
         return
-    parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
+    parts = [f"{reported.count(s)} {words.CONFIRMED[s]}" for s in words.CONFIRMED if s in reported]
     said = _("Columns: {parts}.").format(parts=", ".join(parts))
     if price := wizard().plain.get("learnt"):
         said += _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(**price)

@@ -107,16 +107,14 @@ def federated(
             sums = {n: float(exact([getattr(spend, n), getattr(before, n, 0)])) for n in ("epsilon", "delta")}
             spends[budget] = replace(spend, epsilon=sums["epsilon"], delta=sums["delta"])
             run.plan.book.check(spends[budget])
-        key = next(iter(runs.values())).plan.book.row_key()
+        any_run = next(iter(runs.values()))
+        key = any_run.plan.book.row_key()
         for (one, first), (other, second) in combinations(runs.items(), 2):
             if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
-                raise UsageError(
-                    "sites {!r} and {!r} hold the same rows, or nearly all of them; leave one out", one, other
-                )
+                raise UsageError("sites {!r} and {!r} hold the same rows, or nearly all; leave one out", one, other)
         doors = [run.door() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
-        most = next(iter(runs.values()))
-        generator, reporter = most.plan.questions, most.context.reporter
+        generator, reporter = any_run.plan.questions, any_run.context.reporter
         releases = generator.measure(Run(summed([ask for ask, _ in doors]), setting, reporter.progress))
         for run in runs.values():
             run.shut()

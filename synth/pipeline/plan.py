@@ -8,6 +8,7 @@ and exact where nothing adapts.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, pairwise
 from math import exp, inf, log, pi, prod, sqrt
 from os import PathLike
@@ -144,13 +145,11 @@ def plan(
         facts, learning, before, grant = _learnt(generator, facts, grant, share)
     table, priors = facts.tables[facts.root], encoded(named, facts)
     if facts.tree is not None:
-        pretend = Pretend.of(facts, rows, priors=priors)
-    elif not table.measured():
+        of: Callable[..., _Forecast] = partial(_of_tree, generator, Pretend.of(facts, rows, priors=priors), roots=rows)
+    elif table.measured():
+        of = partial(_of_one, generator, table, rows=rows)
+    else:
         raise UsageError("every column is an identifier; there is nothing to plan")
-
-    def of(grant: Grant) -> _Forecast:
-        alone = facts.tree is None
-        return _of_one(generator, table, grant, rows) if alone else _of_tree(generator, pretend, grant, rows)
 
     def at(other: float) -> list[UseForecast]:
         return _by_use(facts, of(granted(other, delta, adjacency, learning=False)).tables, other)

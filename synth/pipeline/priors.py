@@ -97,17 +97,17 @@ BEFORE = (
     "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}, which stand beside this "
     "release's for whoever is in both"
 )
-NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
-NO_REASON = "prior {}: say why it is public, and who confirms that, with `prior_reason=`; it goes onto the card"
-LOST = "prior {}: {} cells hold none of the schema's values and say nothing; are they written as the schema has them?"
-NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
-CHANGED = "prior {}: it was changed while the run read it; run again once nobody writes to it"
-ALONE = "prior {}: it is a release of several tables; name one of one table, or a file"
-OTHER = "prior {}: it is no release of related tables; take one of the same tables, or a folder of public ones"
-NOT_PERSONS = "prior {}: it is no release of one table whose persons keep their rows; name such a one, or a public file"
+NO_METHOD = "method {} takes no public data; choose mixture, or leave it out"
+NO_REASON = "public data {}: say why it is public, and who confirms that, with `prior_reason=`; it goes onto the card"
+LOST = "public data {}: {} cells hold none of the schema's values, and say nothing; are they written as it has them?"
+NO_KEY = "public data {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
+CHANGED = "public data {}: it was changed while the run read it; run again once nobody writes to it"
+ALONE = "public data {}: it is a release of several tables; name one of one table, or a file"
+OTHER = "public data {}: it is no release of related tables; take one of the same tables, or a folder of public ones"
+NOT_PERSONS = "public data {}: it is no release of one table whose persons keep their rows; name such a one, or a file"
 SHARED = (
-    "prior {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. Take an "
-    "older table, another region's, or an earlier release made by this program"
+    "public data {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. "
+    "Take an older table, another region's, or an earlier release made by this program"
 )
 
 
@@ -308,7 +308,7 @@ def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: f
         t: tuple(n for n in s.measured() if n in columns_there[schema.file_of(t)]) for t, s in schema.tables.items()
     }
     if not any(known.values()):
-        raise InputError("prior {}: it has none of the schema's columns; rename its columns as the schema's", path.name)
+        raise InputError("public data {}: it has none of the schema's columns; rename them as the schema's", path.name)
     own: Any = schema.tables[ONE].only(known[ONE]) if schema.tree is None else schema.tree.only(known)
     for file, one in there.items():
         measured = [n for t, names in known.items() if schema.file_of(t) == file for n in names]
@@ -337,7 +337,7 @@ def _of_release(
         other = OTHER if schema.several else ALONE if schema.tree is None else NOT_PERSONS
         raise InputError(other, path.name)
     if absent := [t for t in schema.tables if t not in stored.tables]:
-        raise InputError("prior {}: it has no table {}; take a release of the same tables", path.name, absent[0])
+        raise InputError("public data {}: it has no table {}; take a release of the same tables", path.name, absent[0])
     frames = {t: folder.read_texts(path / f"{t}.csv", stored.written[t]) for t in schema.written}
     there: dict[str, Place] = {
         t: FramePlace(pd.DataFrame({n: a.to_pandas() for n, a in texts.items()})) for t, texts in frames.items()
@@ -375,7 +375,7 @@ def check_apart(
         if same or (schema.several and all(_alike(rows[f], prior.places[f], forms[f][1], key) for f in prior.places)):
             raise UsageError(SHARED, prior.name)
         public = [PrivateRows(place=prior.places[f], columns=named) for f in alone for named in forms[f]]
-        same_rows.check_public(public, book, what=f"prior {prior.name}", audience=audience)
+        same_rows.check_public(public, book, what=f"public data {prior.name}", audience=audience)
         prior.check(schema)
 
 
@@ -427,7 +427,7 @@ class PriorLook(Plain):
         """A line or two."""
         if self.refused:
             return self.refused
-        sentences = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
+        sentences = [f"public data {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
         sentences += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
         sentences += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         sentences += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]

@@ -17,7 +17,7 @@ from synth.sources.draft_risks import RARE
 from synth.sources.related_tables import places
 
 ALL = 2**62  # rows, more than any table has
-VOUCHED = ("public", "declared")
+CONFIRMED = ("public", "declared")
 
 
 def standing(release: str | Path) -> dict[str, int]:
@@ -49,7 +49,7 @@ def bounds(release: str | Path) -> dict[str, str]:
     return {
         n: between(c["min"], c["max"])
         for n, c in named.items()
-        if c.get("source", "declared") in VOUCHED and c.get("min") is not None and c.get("max") is not None
+        if c.get("source", "declared") in CONFIRMED and c.get("min") is not None and c.get("max") is not None
     }
 
 
@@ -82,7 +82,7 @@ def in_words(there: dict[str, int], rare: dict[str, int] | None = None) -> list[
 
 def _confirmed(schema: Schema) -> Schema:
     """The columns whose list of values is public because somebody said so."""
-    retained = {n: c for n, c in schema.measured().items() if c.source in VOUCHED and _listed(c)}
+    retained = {n: c for n, c in schema.measured().items() if c.source in CONFIRMED and _listed(c)}
     return Schema(dialect=schema.dialect, columns=retained)
 
 

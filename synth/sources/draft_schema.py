@@ -272,12 +272,11 @@ def draft(
     the largest are persons' (round_bounds.py). Columns of whole or decimal numbers become integer or float, dates
     datetime, two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value
     is a constant. A column whose values all have labels in its file (Stata, SPSS) has the labelled codes as categories.
-    ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of
-    values that may identify persons has a ``risk``, so that it is not confirmed together with others. ``group``:
-    columns whose values are grouped by so many first characters, with a public list of groups. ``unit``, ``max_rows``:
-    whether a person has several rows, as of ``synth.run``; where a key repeats and nobody says, a proposal. ``target``,
-    ``dataset``: written into the schema.
-    Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
+    ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of values that may
+    identify persons has a ``risk``, so that it is not confirmed together with others. ``group``: columns whose values
+    are grouped by so many first characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has
+    several rows, as of ``synth.run``; where a key repeats and nobody says, a proposal. ``target``, ``dataset``: written
+    into the schema. Errors: UsageError for a name that is no column; InputError for more than ``max_categories`` texts.
 
     Privacy: reads rows, exact: for the steward alone until somebody confirms each fact.
 
@@ -296,9 +295,7 @@ def draft(
         "group": list(group or {}),
         "target": [target] if target else [],
     }
-    lines: list[str] = []
-    if isinstance(table, str | Path):
-        table, lines = named_databases.whole(table, None)
+    table, lines = named_databases.whole(table, None) if isinstance(table, str | Path) else (table, [])
     table = from_frame(table) if isinstance(table, pd.DataFrame) else table
     named = _named(table, options)
     notes = Notes()
@@ -327,8 +324,8 @@ def draft(
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
     dialect = None if read.dialect is None or read.dialect.is_plain else read.dialect
-    stated = {"dataset": dataset, "target": target, "dialect": dialect}
-    schema = Schema.model_validate({**stated, "columns": columns, **facts})
+    given = {"dataset": dataset, "target": target, "dialect": dialect}
+    schema = Schema.model_validate({**given, "columns": columns, **facts})
     sentences = [*lines, *read.lines, *notes.sentences(), *([] if unit else said)]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences)
 

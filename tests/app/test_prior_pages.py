@@ -77,7 +77,7 @@ def test_a_map_of_what_was_known_tells_each_cell_s_figures():
 
 def test_what_a_run_would_refuse_is_said_at_once_and_can_be_taken_out(at):
     at = named(at, b"x\n1\n", "strange.csv")
-    assert "A run would refuse it: prior strange.csv: it has none of the schema's columns" in said(at)
+    assert "A run would refuse it: public data strange.csv: it has none of the schema's columns" in said(at)
     (retained,) = [Path(one["path"]) for one in at.session_state["wizard"].priors]
     assert retained.exists()
     at.button(key="drop_prior_0").click().run()

@@ -49,18 +49,14 @@ def sorted_rows():
     return {n: np.where(second, c.cells - 1, 0).astype(np.int64) for n, c in SCHEMA.measured().items()}
 
 
-FEW = {"small_db": ("sex", "ill")}  # the method takes no more
-FEW |= dict.fromkeys(("aim", "mst"), ("age", "sex", "ill"))  # OpenDP searches long for the noise of each
-
-
-def few_columns(names):
-    """Some of the columns."""
-    return synth.Schema.parse({**SMALL, "target": None, "columns": {n: SMALL["columns"][n] for n in names}})
+def few_columns():
+    """Two columns, for the method that takes no more."""
+    return synth.Schema.parse({**SMALL, "target": None, "columns": {n: SMALL["columns"][n] for n in ("sex", "ill")}})
 
 
 def questions(name, options, relation):
     """What the method asks in this form; nothing where the form is refused."""
-    schema = few_columns(FEW[name]) if name in FEW else SCHEMA
+    schema = few_columns() if name == "small_db" else SCHEMA
     rows, asked = sorted_rows(), []
     epsilon = 20.0 if name == "mixture" else 2.0  # which asks for no tables where noise hides so few rows
     door = curator(rows, epsilon=epsilon, relation=relation)

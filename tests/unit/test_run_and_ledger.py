@@ -54,8 +54,10 @@ def test_a_release_is_written_over_only_where_that_is_said(command, small, tmp_p
     assert Ledger().summary()[0].epsilon == 1.0, "refused before the spend"
     assert command(*arguments(small, out, "--replace"))[0] == 0
     assert (out / "synthetic.csv").read_bytes() != first
-    with pytest.raises(synth.UsageError, match="it holds a release"):
-        synth.run(small[0], schema=synth.Schema.load(small[1]), epsilon=1, delta=1e-5, out=out)
+    charged = [e.run for e in Ledger().entries() if e.kind == "spend"]
+    for run in (None, "another", *charged):  # whatever run is named
+        with pytest.raises(synth.UsageError, match="it holds a release"):
+            synth.run(small[0], schema=synth.Schema.load(small[1]), epsilon=1, delta=1e-5, out=out, run=run)
 
 
 def test_a_smaller_run_still_fits(command, small, tmp_path):

@@ -65,7 +65,7 @@ CHOICES = {
 }
 UNCOVERED = "selection not covered"
 PREVIEW = "Preview: made of public rows only, no release"
-VOUCHED = {
+CONFIRMED = {
     "public": "public knowledge, as whoever confirmed the schema says",
     "declared": "declared public by the steward in the schema",
     "unconfirmed": "drafted from the rows and confirmed by nobody",
@@ -289,7 +289,7 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         names = [n for n, s in facts.items() if s == source]
         if names:
             what = "kind, bounds, categories and missing codes"
-            out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
+            out.append({"what": what, "of": names, "vouched": CONFIRMED[source]})
     for name, reported in card.get("vouched_alone", {}).items():
         bounds = reported.get("bounds")
         what = (

@@ -38,7 +38,7 @@ def run(rows, mu: float, seed: int, *priors: Encoded):
 
 @pytest.mark.parametrize("mu", [0.03, 0.1])
 def test_a_fair_public_table_takes_away_most_of_the_error_and_a_useless_one_adds_none(mu):
-    rows, seeds = drawn(5000, 0), range(2)
+    rows, seeds = drawn(5000, 0), range(3)
     none = np.mean([run(rows, mu, s)[1] for s in seeds])
     fair = np.mean([run(rows, mu, s, public(drawn(2000, 1)))[1] for s in seeds])
     useless = np.mean([run(rows, mu, s, public(drawn(2000, 2, shuffled=True)))[1] for s in seeds])

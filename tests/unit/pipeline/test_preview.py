@@ -62,7 +62,7 @@ def test_a_prior_is_looked_at_as_a_run_would_take_it(older, tmp_path):
     assert "has none of the schema's columns" in result[2].refused
     assert "nowhere.csv" in result[3].refused
     assert "say why it is public" in look([older], schema=SCHEMA)[0].refused
-    assert "takes no prior" in look([older], schema=SCHEMA, prior_reason=WHY, method="aim")[0].refused
+    assert "takes no public data" in look([older], schema=SCHEMA, prior_reason=WHY, method="aim")[0].refused
 
 
 def test_the_worth_of_a_prior_is_what_a_run_then_reaches(older):
@@ -143,7 +143,7 @@ def test_a_preview_refuses_what_the_run_refuses_and_needs_public_rows(older, tmp
             synth.app_api.preview(SCHEMA, tmp_path / "p", **{**ASKED, "prior": [older], "epsilon": 1.0, **options})
 
     refused("name a public table or an earlier release", prior=[])
-    refused("method aim takes no prior", method="aim")
+    refused("method aim takes no public data", method="aim")
     refused("say why it is public", prior_reason=None)
 
 

@@ -124,7 +124,7 @@ def test_what_cannot_be_a_prior_is_refused_before_the_spend(older, tmp_path):
 
     refused(UsageError, "older.csv: say why it is public", prior=older)
     refused(UsageError, "older.csv: say why it is public", prior=older, prior_reason=" ")
-    refused(UsageError, "method aim takes no prior", prior=older, prior_reason=WHY, method="aim")
+    refused(UsageError, "method aim takes no public data", prior=older, prior_reason=WHY, method="aim")
     refused(InputError, "strange.csv: it has none of the schema's columns", prior=strange, prior_reason=WHY)
     refused(InputError, "nowhere.csv", prior=tmp_path / "nowhere.csv", prior_reason=WHY)
     refused(UsageError, "private.csv: it holds the private table's rows", prior=private, prior_reason=WHY)
@@ -138,7 +138,7 @@ def test_cells_that_the_schema_does_not_know_are_named_before_the_spend(tmp_path
     reporter = Quiet()
     reporter.note = notes.append
     synth.run(people(300, 0), **FACTS, prior=path, prior_reason=WHY, reporter=reporter)
-    assert any("prior coded.csv: 50 cells hold none of the schema's values" in n for n in notes)
+    assert any("public data coded.csv: 50 cells hold none of the schema's values" in n for n in notes)
 
 
 def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path):

@@ -127,7 +127,7 @@ def test_what_cannot_be_a_prior_is_refused_before_the_spend(older, tmp_path):
             synth.run(private, **facts | options)
 
     refused(UsageError, "older: say why it is public", prior=older, prior_reason=None)
-    refused(UsageError, "method independent takes no prior", prior=older, method="independent")
+    refused(UsageError, "method independent takes no public data", prior=older, method="independent")
     refused(InputError, "has no file for table persons", prior=lonely)
     refused(InputError, "keyless: table persons lacks column id", prior=keyless)
     refused(InputError, "is no folder", prior=older / "homes.csv")

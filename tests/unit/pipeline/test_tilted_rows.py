@@ -51,15 +51,15 @@ def test_tables_follow_the_counts_though_the_model_is_wrong():
 
 @pytest.mark.long
 def test_tables_differ_as_the_noise_and_what_no_table_told():
-    """100 tables of 4,000 rows: the mean's variance is that of its noise, and of drawing rows at most: within 4.9
+    """200 tables of 4,000 rows: the mean's variance is that of its noise, and of drawing rows at most: within 4.9
     deviations of a chi-square's part."""
     rng = np.random.default_rng(2)
     rows = people(4000, rng)
     tilted = Tilted.of(even_model(4000.0), counted(rows, 30.0, rng), SCHEMA, ("age", "sex"))
-    ages = np.array([t["age"].mean() for t, _ in islice(tilted.tables(4000, rng=rng), 100)])
+    ages = np.array([t["age"].mean() for t, _ in islice(tilted.tables(4000, rng=rng), 200)])
     noise = float((tilted.root[0] ** 2).sum()) * tilted.features[0].spread ** 2  # the first moment is the age itself
     drawn = rows["age"].var() / 4000
-    slack = 4.9 * np.sqrt(2 / 100)
+    slack = 4.9 * np.sqrt(2 / 200)
     assert (1 - slack) * noise < ages.var(ddof=1) < (1 + slack) * (noise + drawn)
 
 
