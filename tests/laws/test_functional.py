@@ -4,16 +4,21 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from synth.errors import UsageError
 from synth.mechanisms import functional
 from synth.mechanisms.functional import Functional
+from synth.privacy.accounting.events import total_mu
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
-from synth.questions.kernels import INVERSE, MOST_EXCESS, PITCH
+from synth.questions.kernels import INVERSE, MOST_EXCESS, PITCH, TRUNCATED
 from tests.evil_twins import Silent
 from tests.laws.tiny_tables import by_one_row
+from tests.shifts import gaussian_delta
+from tests.unit.privacy import published_bounds
 
 ADD = Adjacency(relation=Relation.ADD_REMOVE)
 BINS = (Bins.each("a", 2), Bins(column="b", cells=4, starts=[0, 1, 2, 3], groups=[0, 1, 2, -1]), Bins.each("c", 3))
@@ -90,6 +95,94 @@ def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation)
     assert largest <= bound
     if case in ("codes", "classes"):
         assert largest > 0.998 * bound, "with a row's own point asked, all but the nugget's share is reached"
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("case", CASES)
+def test_both_definitions_of_privacy_hold_at_any_finite_set_of_points(case, relation):
+    """(1, 1e-5) and Renyi's alpha / 2 sigma^2, by noise and sums as they are; a move is no longer than in k's space.
+
+    On points that are added one after the other, by which the divergence only grows.
+    """
+    question, batches = CASES[case]
+    size = functional.sensitivity(Adjacency(relation=relation))
+    facts = vars_of(question) | {"sigma": size / calibrate(1.0, 1e-5)}
+    every = np.random.default_rng(0).permutation(np.concatenate(batches))
+    pairs = [(x[1], y[1] if len(y) > 1 else None) for x, y in by_one_row(ROWS, ROWS[5], relation)]
+    lengths, before = np.array([apart(question.kernel, x, y) for x, y in pairs]), 0.0
+    assert lengths.max() <= size + 1e-12
+    for count in range(1, len(every) + 1):
+        asked = FunctionalQuery(**facts, points=every[:count])
+        state, _ = reported(asked, [asked.points], [])
+        sums = {r: functional.sums(asked, state.points, columns([r])) * TRUNCATED for r in {*ROWS, None}}
+        moves = np.linalg.solve(state.factor, np.stack([sums[x] - sums[y] for x, y in pairs], axis=1))
+        mu = np.linalg.norm(moves, axis=0) / asked.deviation
+        assert np.all(mu * asked.sigma <= lengths + 1e-9)
+        assert np.all(mu >= before - 1e-6)
+        before = mu
+    assert gaussian_delta(1.0, mu.max()) <= 1e-5
+    z, orders = np.linspace(-30, 30, 6001), (1.5, 4.0, 30.0)
+    stated = published_bounds.gaussian(sensitivity=size, sigma=asked.sigma, orders=orders).values
+    for order, bound in zip(orders, stated, strict=True):
+        moment = np.trapezoid(np.exp(order * norm.logpdf(z, mu.max()) + (1 - order) * norm.logpdf(z)), z)
+        assert np.log(moment) / (order - 1) <= bound
+    if case in ("codes", "classes"):
+        assert gaussian_delta(1.0, mu.max()) > 0.9e-5
+
+
+def apart(kernel, row, other):
+    """The distance of two rows' functions in the kernel's space; an absent row, and one in no bin, is the zero."""
+
+    def inner(x, y):
+        places = columns([y])
+        if x is None or y is None or kernel.coded(places).min() < 0:
+            return 0.0
+        return float(kernel.seen(kernel.coded(columns([x])), kernel.points(places))[0, 0])
+
+    return np.sqrt(max(inner(row, row) - 2 * inner(row, other) + inner(other, other), 0.0))
+
+
+def test_a_row_moves_its_own_labels_part_alone_and_a_replaced_label_two():
+    """Squares of parts add up to the whole's: at most the dearest part's, also where a row changes its part."""
+    question, batches = CASES["classes"]
+    points = np.concatenate(batches)
+    sets = [points, points[points[:, -1] == 0], points[points[:, -1] == 1]]
+    states = [reported(question, [p], [])[0] for p in sets]
+
+    def squares(rows, instead):
+        moves = [whitened(question, rows, s) - whitened(question, instead, s) for s in states]
+        return [float(np.sum((m * PITCH) ** 2)) for m in moves]
+
+    most = []
+    for row in ROWS:
+        whole, *parts = squares([row], [])
+        assert whole == pytest.approx(parts[row[0]], abs=1e-6)
+        assert parts[1 - row[0]] == 0
+        most.append(whole)
+        for other in ROWS:
+            whole, *parts = squares([row], [other])
+            assert whole == pytest.approx(sum(parts), abs=1e-6)
+            assert (min(parts) > 0.9) == (row[0] != other[0])
+            assert whole <= 2 * (1 + question.excess) ** 2
+    assert 0.99 < max(most) <= (1 + question.excess) ** 2
+
+
+def test_a_path_chosen_by_another_adds_its_mu_in_squares():
+    """Two paths: both events are charged, no row moves the two by more, and less than sums of Renyi bounds is paid."""
+    mechanism, rows, noise = Functional(), columns(ROWS), SystemNoise()
+    events = mechanism.events(path(), ADD)
+    first = mechanism.answer(path(), rows, noise).values
+    later = path(POINTS[np.argsort(first)[-6:]], name="q", sigma=3.0)
+    events += mechanism.events(later, ADD)
+    second = mechanism.answer(later, rows, noise).values
+    assert not np.array_equal(second, first[np.argsort(first)[-6:]]), "noise of its own"
+    mu = total_mu(events)
+    assert mu == pytest.approx(np.sqrt(1 / 2**2 + 1 / 3**2))
+    for row in ROWS:
+        both = [whitened(q, [row], mechanism._paths[q.key]) * PITCH / q.deviation for q in (path(), later)]
+        assert np.linalg.norm(np.concatenate(both)) <= mu * (1 + 1e-6)
+    curves = [published_bounds.gaussian(sensitivity=1, sigma=s) for s in (2.0, 3.0)]
+    assert derived_epsilon(mu, 1e-5) < published_bounds.sequential(curves).epsilon(1e-5)
 
 
 def test_a_persons_rows_add_up():

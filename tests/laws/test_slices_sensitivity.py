@@ -5,7 +5,7 @@ Sums are exact whole numbers: neither the order of rows nor their number in a ch
 
 from dataclasses import replace
 from itertools import product
-from math import isclose, sqrt
+from math import isclose, log, sqrt
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from scipy import stats
 from synth.errors import UsageError
 from synth.mechanisms import slices
 from synth.privacy.accounting.events import event as slice_event
+from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.accounting.slice_profile import Shift
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -82,6 +83,8 @@ def test_stated_sensitivity_is_the_largest_move(relation, encoding, most):
             move = float(np.linalg.norm(exact(encoding, x, groups, 2) - exact(encoding, y, groups, 2)))
             largest = max(largest, move)
             apart = max(apart, move if len(set(groups[1:])) > 1 else 0.0)
+    replaced = 2.0 if encoding is SIGNED else sqrt(2.0)
+    assert bound == pytest.approx(most * (replaced if relation is Relation.REPLACE_ONE else 1.0))
     assert largest <= bound
     assert isclose(largest, bound, abs_tol=most * FINE)
     assert apart <= bound / sqrt(most) + 1e-12, "rows in different groups move less"
@@ -202,6 +205,9 @@ def test_fixed_directions_lengthen_a_row_by_no_more_than_is_charged(relation, k)
     assert longest * slices.sensitivity(asked, adjacency) < event.sensitivity
     assert event.sensitivity < longest * slices.sensitivity(asked, adjacency) * (1 + 1e-6)
     assert longest <= np.sqrt(8 / k) + 1e-6
+    for sigma in (0.5, 4.0) if relation is not Relation.REPLACE_ONE else ():  # Proposition 3's m = 8 / k, a move of 1
+        printed = min(a * 8 / k / (2 * sigma**2) + log(1e5) / (a - 1) for a in 1 + np.geomspace(1e-2, 1e3, 400))
+        assert derived_epsilon(event.sensitivity / sigma, 1e-5) < 0.99 * printed
     for at in range(0, 8, k):
         assert np.allclose(turn[:, at : at + k].T @ turn[:, at : at + k], np.eye(k), atol=1e-6)
 

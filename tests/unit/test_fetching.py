@@ -41,6 +41,13 @@ CODES = {  # name: (title, kind, {code: label}); None stands for "does not apply
     },
 }
 AREAS = ("PUMA", "POWPUMA")
+PRINTED = {  # columns, and numeric ones, as arXiv 2410.19941, Table 2, has them; but of Mobility's it counts two
+    "acs-income": (10, 2),
+    "acs-public-coverage": (19, 2),
+    "acs-mobility": (21, 4),
+    "acs-employment": (16, 1),
+    "acs-travel-time": (16, 2),
+}
 
 
 def write(folder, year=2018, rows=400):
@@ -99,6 +106,8 @@ def test_every_task_gives_a_table_and_a_schema_that_fit(task, cache):
             assert set(cells[cells != ""]) <= set(column.categories), name
     assert result.schema.target == problem.target
     assert result.schema.unconfirmed() == {}
+    numeric = sum(result.schema.columns[n].type == "integer" for n in problem.features)
+    assert (len(problem.features), numeric) == PRINTED[task]
 
 
 def test_facts_are_the_code_books(cache):

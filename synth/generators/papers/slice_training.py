@@ -113,8 +113,12 @@ def frames(dim: int, k: int, count: int, source: torch.Generator) -> torch.Tenso
     (torch.Size([5, 6]), True)
     """
     drawn = torch.empty((count, dim, min(k, dim)), device=source.device).normal_(generator=source)
-    drawn = drawn / drawn.norm(dim=1, keepdim=True) if drawn.shape[2] == 1 else torch.linalg.qr(drawn)[0]
-    return drawn.transpose(0, 1).reshape(dim, -1)
+    if drawn.shape[2] == 1:
+        turn = drawn / drawn.norm(dim=1, keepdim=True)
+    else:
+        turn, upper = torch.linalg.qr(drawn)
+        turn = turn * upper.diagonal(dim1=1, dim2=2).sign()[:, None]  # else the first number is never positive
+    return turn.transpose(0, 1).reshape(dim, -1)
 
 
 def summed_rows(made: Network, goal: SliceTarget, batch: int) -> torch.Tensor:

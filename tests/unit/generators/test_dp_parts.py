@@ -117,6 +117,40 @@ def test_a_conditional_embedding_has_the_label_in_every_term():
     assert len(release.question.features.terms) == 4 + 6
 
 
+def uneven(labels, rows=3000):
+    """(schema, rows) of two columns and a label of so many values, the first of which two rows in three have."""
+    rng = np.random.default_rng(3)
+    columns = {n: {"type": "categorical", "categories": ["x", "y", "z"]} for n in "ab"}
+    columns["d"] = {"type": "categorical", "categories": [f"l{i}" for i in range(labels)]}
+    places = {n: rng.integers(0, 3, rows) for n in "ab"}
+    return parse({"target": "d", "columns": columns}), places | {
+        "d": np.maximum(np.arange(rows) % (3 * labels) - 2 * labels, 0)
+    }
+
+
+@pytest.mark.parametrize("labels", [2, 10])
+def test_uneven_labels_keep_their_shares_and_many_share_their_rows_but_not_their_noise(labels):
+    """Conditional and parallel: each label's cells are its own rows' and have the noise of two labels' cells."""
+    sigmas = []
+    for variant in ("conditional", "parallel"):
+        schema, places = uneven(labels)
+        generator = DPKernel(variant=variant)
+        releases, setting, _ = measured(generator, places, schema, epsilon=10.0)
+        release = next(r for r in releases if isinstance(r, EmbeddingRelease))
+        features, sigma = release.question.features, release.question.sigma
+        share = np.bincount(places["d"], minlength=labels) / len(places["d"])
+        for term, part in zip(features.terms, features.parts, strict=True):
+            seen = (release.values[part] / term.weight).reshape(-1, labels)
+            off = seen.sum(0) - share * len(places["d"])
+            assert np.abs(off).max() < 6 * sigma / term.weight * np.sqrt(len(seen))
+        made = fitted(generator, releases, setting)
+        assert [made.probability({"d": np.array([i])}) for i in range(labels)] == pytest.approx(share, abs=0.02)
+        sigmas.append(sigma)
+        two = measured(generator, uneven(2)[1], uneven(2)[0], epsilon=10.0)[0]
+        assert sigma == pytest.approx(next(r for r in two if isinstance(r, EmbeddingRelease)).question.sigma)
+    assert sigmas[0] == sigmas[1]
+
+
 @pytest.mark.parametrize("more", [{}, {"form": "gaussian", "anchors": 60, "steps": 20}])
 def test_a_parallel_model_keeps_its_classes_apart(more):
     """Each component belongs to one class."""

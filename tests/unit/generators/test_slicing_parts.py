@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from synth.generators.micro_batches import Pieces
 from synth.generators.papers import mlp
 from synth.generators.papers import slice_moments as slicing_moments
 from synth.generators.papers import slice_training as training
 from synth.generators.papers.slice_training import DIVERGENCES, divergence, ratio, wasserstein
+from tests.evil_twins import z_of_squares
 from tests.unit.generators.simulated_slices import simulated
 
 
@@ -85,6 +87,28 @@ def test_the_published_estimator_is_its_transcription(kind):
     assert torch.allclose(*slopes, atol=1e-6)
 
 
+def test_a_step_of_algorithm_1_is_its_transcription(monkeypatch):
+    """Released rows, the same along all slices; made rows on fixed U, noise of sigma drawn anew; Equation 5 of both."""
+    rng, batch = np.random.default_rng(0), 4000
+    values, turn = rng.normal(size=(30, 4)), torch.as_tensor(rng.normal(size=(3, 4)))
+    rows = torch.as_tensor(rng.normal(size=(batch, 3)))
+    monkeypatch.setattr(training, "summed_rows", lambda *_: rows)
+    made = mlp.network([3], rng=np.random.default_rng(0))
+    facts = {"values": training.SliceValues(values, device="cpu"), "directions": turn, "table": torch.eye(3)}
+    goal = training.SliceTarget(sigma=0.5, size=0.0, rate=1.0, rng=np.random.default_rng(1), **facts)
+    steps = [training.sliced(made, goal, batch=batch, k=2, num_slices=0, shuffled=False) for _ in range(2)]
+    noises = []
+    for real, fake in steps:
+        taken, on_slices = (x.transpose(0, 1).reshape(batch, 4) for x in (real, fake))
+        assert {tuple(v) for v in taken.numpy()} == {tuple(v) for v in values.astype(np.float32)}
+        noises.append(((on_slices - rows @ turn) / 0.5).numpy())
+        assert abs(z_of_squares(noises[-1])) < 4.9
+    assert np.abs(np.mean(noises[0] * noises[1])) < 4.9 / np.sqrt(noises[0].size)
+    pair = [x[:, :8].double() for x in steps[0]]
+    loss = training.apart(lambda x, y: divergence(x, y, kind="kl", ridge=1.0), Pieces(), *pair)
+    assert float(loss) == pytest.approx(float(transcribed(*pair, DIVERGENCES["kl"], ridge=1.0)), abs=1e-6)
+
+
 def test_a_ratio_is_high_at_real_points_where_made_ones_are():
     """Synthetic to real, at real points: against the ratio of the laws that the points were drawn from."""
     rng = np.random.default_rng(0)
@@ -96,14 +120,27 @@ def test_a_ratio_is_high_at_real_points_where_made_ones_are():
 
 @pytest.mark.parametrize("kind", DIVERGENCES)
 def test_every_divergence_is_least_where_densities_agree(kind):
-    """f >= 0 with f(1) = f'(1) = 0: else the mean of estimated ratios, which is not quite one, would be lowered."""
+    """f >= 0 with f(1) = f'(1) = 0: else the mean of estimated ratios, which is not quite one, would be lowered.
+
+    Convex where no logarithm is cut, and its mean under Q at the ratios P / Q is the divergence of that name.
+    """
     at = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
     value = DIVERGENCES[kind](at)
     assert float(value.detach()) == pytest.approx(0, abs=1e-5)
     assert float(torch.autograd.grad(value.sum(), at)[0]) == pytest.approx(0, abs=1e-5)
-    values = DIVERGENCES[kind](torch.linspace(0.01, 5, 100, dtype=torch.float64))
+    values = DIVERGENCES[kind](torch.linspace(training.LEAST_LOG, 5, 1000, dtype=torch.float64))
     assert (values >= -1e-6).all()
     assert (values.diff(n=2) >= -1e-9).all(), "convex"
+    p, q = np.random.default_rng(0).dirichlet(np.full(6, 4.0), 2)
+    middle = (p + q) / 2
+    named = {
+        "kl": p @ np.log(p / q),
+        "reverse_kl": q @ np.log(q / p),
+        "js": p @ np.log(p / middle) + q @ np.log(q / middle),
+        "chi2": ((p - q) ** 2 / q).sum(),
+        "hellinger": ((np.sqrt(p) - np.sqrt(q)) ** 2).sum(),
+    }
+    assert q @ DIVERGENCES[kind](torch.as_tensor(p / q)).numpy() == pytest.approx(named[kind], abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", DIVERGENCES)

@@ -1,11 +1,13 @@
 """The slicing text to the letter: its divergence's two statements, its form of training, its accounting."""
 
+from dataclasses import replace
 from itertools import product
 from math import sqrt
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from synth.errors import UsageError
 from synth.generators import GENERATORS, load_model
@@ -14,7 +16,10 @@ from synth.generators.papers import mlp
 from synth.generators.papers import slice_training as training
 from synth.generators.papers.slice_training import divergence
 from synth.generators.papers.slicing import Slicing
+from synth.mechanisms import slices
+from synth.privacy.noise import SeededNoise
 from tests.conftest import SMALL, small_frame
+from tests.evil_twins import Silent, z_of_squares
 from tests.made import ran
 from tests.unit.generators.slicing_runs import measured
 
@@ -48,44 +53,63 @@ def test_proposition_1_single_slices_see_a_parity_that_no_pair_of_columns_shows(
     assert parity > 2 * same
 
 
-def sliced_chi2(p, q, sigma, *, turns=400):
-    """SD_{chi2,1,sigma^2}(P || Q) in the plane: laws (weights, points (m, 2)), over evenly spaced directions."""
+def around(turns):
+    """Evenly spaced directions of the plane, (turns, 2)."""
+    angles = np.arange(turns) * np.pi / turns
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def sliced_chi2(p, q, sigma, along):
+    """SD_{chi2,1,sigma^2}(P || Q) of laws (weights, points (m, d)), a mean over directions ``along`` (turns, d)."""
     x, total = np.linspace(-1 - 6 * sigma, 1 + 6 * sigma, 1501), 0.0
-    for angle in np.arange(turns) * np.pi / turns:
-        theta = np.array([np.cos(angle), np.sin(angle)])
+    for theta in along:
         dense = [np.exp(-((x[:, None] - at @ theta) ** 2) / (2 * sigma**2)) @ w for w, at in (p, q)]
         total += np.trapezoid(dense[0] ** 2 / dense[1], x) / (sigma * sqrt(2 * np.pi)) - 1
-    return total / turns
+    return total / len(along)
 
 
-def test_section_5_a_table_nears_its_law_at_the_rate_of_one_over_n_whatever_the_number_of_columns():
-    """The mean over tables of n rows is a single row's divergence over n, and below the bound by rows' distances."""
-    rng, sigma, count = np.random.default_rng(0), 0.5, 40
-    at = rng.uniform(-0.7, 0.7, (5, 2))
+def test_section_5_maps_that_keep_or_lower_sd_and_a_rate_of_one_over_n_whatever_the_number_of_columns():
+    """Turning and moving keep it, shrinking and noise lower it; stretching raises it, and so does dropping a column.
+
+    The mean over tables of n rows is a single row's divergence over n, and below the bound by rows' distances.
+    """
+    rng, plane = np.random.default_rng(1), around(400)
+    at, (p, q) = rng.uniform(-0.5, 0.5, (6, 2)), rng.dirichlet(np.ones(6), 2)
+
+    def of(x):
+        return sliced_chi2(
+            (np.tile(p, len(x) // 6) * 6 / len(x), x), (np.tile(q, len(x) // 6) * 6 / len(x), x), 0.3, plane
+        )
+
+    plain, turn = of(at), np.linalg.qr(rng.standard_normal((2, 2)))[0]
+    assert of(at @ turn) == pytest.approx(plain, rel=1e-3)
+    assert of(at @ turn + [0.2, -0.1]) == pytest.approx(plain, rel=1e-3)
+    assert of(at / 2) < plain < of(at * 1.5)
+    step = np.array([0.2, 0.1])
+    assert of(np.vstack([at + step, at - step])) < plain, "noise of two values, alike for all"
+    both = np.array(list(product((-0.4, 0.4), (-0.7, 0.7))))  # the second column is the same for both, and hides much
+    laws = [np.repeat(w, 2) / 2 for w in ((0.5, 0.5), (0.2, 0.8))]
+    whole, dropped = (sliced_chi2((laws[0], x), (laws[1], x), 0.3, plane) for x in (both, both * [1, 0]))
+    assert dropped > 1.2 * whole
+    for columns, count in ((2, 40), (2, 5), (30, 40)):
+        table_nears_its_law(columns, count)
+
+
+def table_nears_its_law(columns, count, *, sigma=0.5):
+    """Over 60 tables of ``count`` rows of a law in so many columns, along 24 directions."""
+    rng = np.random.default_rng(0)
+    along = around(24) if columns == 2 else rng.standard_normal((24, columns))
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    at = rng.uniform(-0.7, 0.7, (5, columns))
     at /= np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1)
     law = rng.dirichlet(np.ones(5))
     tables = [rng.multinomial(count, law) / count for _ in range(60)]
-    reached = np.array([sliced_chi2((t, at), (law, at), sigma, turns=24) for t in tables])
-    length = np.linalg.norm(at[:, None] - at, axis=2)
-    angles = np.cos(np.arange(24) * np.pi / 24 + 0.01) ** 2
-    bound = (law @ np.exp(length[..., None] ** 2 * angles / sigma**2).mean(2) @ law - 1) / count
-    single = sum(w * sliced_chi2((one, at), (law, at), sigma, turns=24) for w, one in zip(law, np.eye(5), strict=True))
+    reached = np.array([sliced_chi2((t, at), (law, at), sigma, along) for t in tables])
+    apart = ((at[:, None] - at) @ along.T) ** 2
+    bound = (law @ np.exp(apart / sigma**2).mean(2) @ law - 1) / count
+    single = sum(w * sliced_chi2((one, at), (law, at), sigma, along) for w, one in zip(law, np.eye(5), strict=True))
     assert abs(reached.mean() - single / count) < 4.9 * reached.std() / sqrt(len(tables))
     assert single / count < bound < np.expm1(4 / sigma**2) / count
-
-
-def test_section_5_which_maps_keep_the_data_processing_inequality():
-    """Turning keeps the divergence, shrinking lowers it; stretching raises it, and so does dropping a column."""
-    rng = np.random.default_rng(1)
-    at, (p, q) = rng.uniform(-0.5, 0.5, (6, 2)), rng.dirichlet(np.ones(6), 2)
-    plain = sliced_chi2((p, at), (q, at), 0.3)
-    turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
-    assert sliced_chi2((p, at @ turn), (q, at @ turn), 0.3) == pytest.approx(plain, rel=1e-3)
-    assert sliced_chi2((p, at / 2), (q, at / 2), 0.3) < plain < sliced_chi2((p, at * 1.5), (q, at * 1.5), 0.3)
-    both = np.array(list(product((-0.4, 0.4), (-0.7, 0.7))))  # the second column is the same for both, and hides much
-    laws = [np.repeat(w, 2) / 2 for w in ((0.5, 0.5), (0.2, 0.8))]
-    whole, dropped = (sliced_chi2((laws[0], x), (laws[1], x), 0.3) for x in (both, both * [1, 0]))
-    assert dropped > 1.2 * whole
 
 
 def estimates(batch, *, ridge=1.0):
@@ -114,7 +138,7 @@ def test_a_small_ridge_takes_noise_for_a_divergence():
 
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
-    """Orthonormal, and the first coordinate's square has its Beta law's mean and variance."""
+    """Orthonormal; means, covariances and the first coordinate's Beta law are those of the uniform one."""
     dim, count = 7, 4000
     result = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
     assert torch.allclose(result.transpose(1, 2) @ result, torch.eye(k).expand(count, k, k), atol=1e-5)
@@ -122,14 +146,20 @@ def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     variance = 2 * k * (dim - k) / (dim**2 * (dim + 2))
     assert abs(square.mean() - k / dim) < 4.9 * sqrt(variance / count)
     assert square.var() == pytest.approx(variance, rel=0.2)
+    entries = result.reshape(count, -1).numpy()
+    assert np.abs(entries.mean(0)).max() < 6 / sqrt(dim * count)
+    assert np.abs(entries.T @ entries / count - np.eye(dim * k) / dim).max() < 6 * sqrt(3 / count) / dim
 
 
 FACTS = {"loss": "kl", "directions": "gaussian", "num_slices": 21, "batch": 40}
 PUBLISHED = Slicing(**FACTS, form="published", k=4, hidden=16, layers=3, steps=4)
 
 
-def test_definition_5_groups_of_k_directions_stay_as_they_are():
-    """In the published form slice s is columns (s - 1) k + 1 to s k of U, in every step; else they are dealt anew."""
+def test_definition_5_groups_of_k_directions_stay_as_they_are_and_u_and_v_are_gaussian():
+    """In the published form slice s is columns (s - 1) k + 1 to s k of U, in every step; else they are dealt anew.
+
+    U is N(0, 1 / d), what is released U and X U + V, V of N(0, sigma^2): on equal rows, whose order is secret.
+    """
     releases, _, _ = measured(PUBLISHED)
     release = releases[0]
     masses = [np.full(b.bins.size, 1 / b.bins.size) for b in release.question.encoding.blocks]
@@ -141,6 +171,13 @@ def test_definition_5_groups_of_k_directions_stay_as_they_are():
     assert {tuple(v) for v in real.reshape(-1, 4)} <= values
     dealt = training.sliced(made, goal, batch=30, k=4, num_slices=0)[0].numpy()
     assert not {tuple(v) for v in dealt.reshape(-1, 4)} <= values
+    asked, rows = replace(release.question, num_slices=2000), {n: np.zeros(20, dtype=np.int64) for n in "tax"}
+    told, same = slices.answer(asked, rows, SeededNoise(1)), slices.sums(asked, rows, Silent()) * asked.pitch
+    drawn, noise = told.directions.ravel() * sqrt(asked.encoding.dim), (told.values - same @ told.directions).ravel()
+    for numbers in (drawn, noise / asked.sigma):  # U and V, as equation 3 has them
+        assert abs(z_of_squares(numbers)) < 4.9
+        assert stats.kstest(numbers, "norm").pvalue > 1e-6
+    assert np.linalg.norm(same, axis=1).max() <= 1
 
 
 def fitted(generator, seed=0):

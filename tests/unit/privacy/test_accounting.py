@@ -36,6 +36,8 @@ def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     textbook = sqrt(2 * log(1.25 / delta)) / epsilon
     if epsilon <= 1:
         assert 1 / mu < textbook, "proved for epsilon up to 1"
+    renyi_orders = 1 + np.geomspace(1e-3, 1e4, 500)
+    assert derived_epsilon(mu, delta) < (renyi_orders * mu**2 / 2 + log(1 / delta) / (renyi_orders - 1)).min()
     short = profile(epsilon, 1 / textbook) > delta  # though two texts print it for every epsilon
     assert short == (epsilon >= 8.5)
 
@@ -52,6 +54,20 @@ def test_profile_written_out_agrees(epsilon, delta):
     )
     assert by_loss == pytest.approx(profile(epsilon, mu), rel=1e-5)
     assert profile(epsilon, mu) < loss.sf(epsilon), "the tail bound of the lecture's Lemma 1"
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [g for g in GRID if g[0] <= 5.1 and g[1] >= 1e-5])
+def test_no_event_breaks_the_definition_and_one_nearly_does(epsilon, delta):
+    """P(S) <= e^epsilon Q(S) + delta for half-lines, intervals and their unions, of N(mu, 1) and N(0, 1), both ways."""
+    mu = calibrate(epsilon, delta)
+    edges = np.sort(np.append(np.linspace(-9, 9, 400), [epsilon / mu + mu / 2, mu / 2 - epsilon / mu]))
+    p, q = (np.diff(stats.norm.cdf(np.concatenate([[-inf], edges, [inf]]) - at)) for at in (mu, 0.0))
+    some = np.random.default_rng(0).random((500, len(p))) < 0.5
+    beyond = np.tril(np.ones((len(p), len(p))))
+    events = np.vstack([beyond, 1 - beyond, some, np.eye(len(p))])
+    for one, other in ((p, q), (q, p)):
+        excess = events @ (one - exp(epsilon) * other)
+        assert 0.97 * delta < excess.max() < delta
 
 
 @pytest.mark.parametrize("delta", [1e-19, 1e-9, 1e-5, 0.3])

@@ -42,6 +42,9 @@ def test_divergences_of_runs_chosen_one_after_the_other_add_up(order):
     alike = [np.outer(first, second[0][i]).ravel() for i, first in enumerate((p, q))]
     both = published_bounds.sequential([of(p, q), of(*second[0])])
     assert of(*alike).values == pytest.approx(both.values)
+    for count in (2, 10, 60):  # Gaussian runs, whose mu adds in squares
+        curve = published_bounds.sequential([published_bounds.gaussian(sensitivity=1, sigma=10.0)] * count)
+        assert derived_epsilon(0.1 * count**0.5, 1e-6) < curve.epsilon(1e-6)
 
 
 FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0), (1.0, 10.0)}
@@ -149,17 +152,19 @@ def test_a_sensitivity_is_a_change_of_scale():
     assert c.values == pytest.approx(d.values)
 
 
-def test_parts_cost_the_dearest_when_a_row_comes_or_goes():
+def test_parts_cost_the_dearest_or_two_when_a_row_is_replaced():
+    """A row that comes or goes is in one part; a changed label leaves one and enters another.
+
+    Seven equal parts cost twice one then, not once.
+    """
     parts = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
     assert published_bounds.parallel(parts, relation=ADD).values == parts[0].values
+    steep = published_bounds.Curve(orders=(2, 8), values=(0.1, 50.0))
+    assert published_bounds.parallel([*parts, steep], relation=ADD).values == (parts[0].values[0], 50.0)
     p, q, other = np.random.default_rng(0).dirichlet(np.ones(4), 3)  # the row is in the first part alone
     pairs = ((p, q), (np.outer(p, other), np.outer(q, other)))
     alone, beside = (np.log(np.sum(a**8 * b**-7.0)) / 7 for a, b in pairs)
     assert beside == pytest.approx(alone)
-
-
-def test_parts_cost_two_when_a_row_is_replaced():
-    """A changed label leaves one part and enters another; seven equal parts cost twice one, not once."""
     root = 2**0.5
     parts = [published_bounds.gaussian(sensitivity=1, sigma=2.0)] * 7
     within = [published_bounds.gaussian(sensitivity=root, sigma=2.0)] * 7
