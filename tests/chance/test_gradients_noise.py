@@ -93,16 +93,24 @@ def test_far_draws_are_as_rare_as_they_should_be():
         assert abs(seen.sum() - wanted) < 5 * sqrt(wanted) + 1
 
 
-def counts(noise, *, rate, steps=40, size=400):
-    """How many rows entered each step's sum: all move the last bias by the same half clip."""
+def sampled(noise, *, rate, steps=40, size=400):
+    """How many rows entered each step's sum, all moving the last bias by the same half clip; other numbers' noise."""
     made, session = plan(hidden=1, rate=whole_rate(rate), sigma=1e-3, steps=steps), mechanism.Descents()
     asked = [Step(descent=made, number=i, weights=zeros(made)) for i in range(steps)]
-    return np.array([-session.answer(a, rows(size), noise).values[-1] / 0.5 for a in asked])
+    told = np.array([session.answer(a, rows(size), noise).values for a in asked])
+    return -told[:, -1] / 0.5, told[:, :-1] / 1e-3
+
+
+def counts(noise, *, rate):
+    return sampled(noise, rate=rate)[0]
 
 
 def test_samples_are_poissons_with_the_stated_rate():
-    """The number of rows in a sample has mean q n and variance q (1 - q) n; no fixed batch, no shuffling."""
-    result = counts(SystemNoise(), rate=0.3)
+    """The number of rows in a sample has mean q n and variance q (1 - q) n; no fixed batch, no shuffling. The sum
+    carries Gaussian noise, of one scale in all of its numbers."""
+    result, z = sampled(SystemNoise(), rate=0.3)
+    assert abs(z_of_squares(z)) < 5.5
+    assert abs(z.mean()) * sqrt(z.size) < 5.5
     mean, variance = 400 * 0.3, 400 * 0.3 * 0.7
     assert abs(result.mean() - mean) < 5.5 * sqrt(variance / len(result))
     assert stats.chi2.sf(((result - mean) ** 2).sum() / variance, len(result)) > 1e-6

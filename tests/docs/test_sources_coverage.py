@@ -96,6 +96,8 @@ def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
     systems = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
     assert len(systems) == 35
     stages = [row[1].split(",")[0] for row in systems]
+    networks = {row[2].split(", ")[-2] for row in systems if ", " in row[2]}
+    assert networks == {"distribution matching", "diffusion", "GAN", "VAE", "AE", "flow"}  # Figure 2
     assert {s: stages.count(s) for s in sorted(set(stages))} == {"B1": 8, "B2": 13, "B3": 4, "B4": 10}
     named = set(re.findall(r"\b(dp_\w+|pearl|\w+_evolution|gs_wgan|g_pate|datalens|pate_gan|private_set)\b", page))
     assert named <= {*GENERATORS, "dp_vae"}
@@ -108,3 +110,9 @@ def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
     if text and text.exists():
         printed = re.findall(r"^(?!Approach)[^\t\n]+(?:\t[^\t\n]*){6}$", text.read_text(), re.M)
         assert len(printed) == 35
+        short = {"replace-one": "R", "add-or-remove-one": "A", "global": "G", "local": "L", "smooth": "S", "_": "-"}
+        short |= {"global/local": "G/L", "$vae, ae^+$": "vae, ae", "$ae^+$": "ae"}
+        for line, row in zip(printed, systems, strict=True):
+            stands = ", ".join(short.get(c.lower(), c.lower()) for c in line.split("\t")[2:6])
+            assert row[2].lower() in (stands.lower(), "energy-based model"), line
+            assert row[1][1] in line.split("\t")[1]

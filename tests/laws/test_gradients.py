@@ -8,15 +8,27 @@ import pytest
 import torch
 
 from synth.errors import BudgetError, UsageError
+from synth.mechanisms import embeddings, nearest, pulls, votes
 from synth.mechanisms import gradients as mechanism
-from synth.mechanisms import votes
 from synth.numeric import networks
 from synth.privacy.accounting.composition import epsilon_of
-from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.losses import sampled_sigma
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
-from synth.questions.gradients import RATES, whole_rate
+from synth.questions import (
+    Bins,
+    Block,
+    Descent,
+    DescentRelease,
+    Embedding,
+    Pulls,
+    Step,
+    Teachers,
+    Tensors,
+    Term,
+    Votes,
+)
+from synth.questions.gradients import CLIPPED, RATES, SIGNS, whole_rate
 from synth.release import store
 from tests.evil_twins import Counted
 from tests.made import curator
@@ -229,6 +241,29 @@ def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
     assert (event.kind, event.sensitivity) == ("subsampled_gaussian", 1.5)
     assert 0.875 <= event.rate < 0.875 * (1 + 1e-9)
     assert epsilon_of([event], 1e-5) > 3
+
+
+def test_the_surveys_appendix_c_beside_what_is_charged():
+    """C, and 2 C where a row is replaced; of m features of length 1 the mean moves by 2 / (m + 1) and 2 / m, our sum by
+    1 and 2; nearest rows 1 and root of 2; teachers' signs 2 roots of k, clipped gradients 2 C; votes of both classes
+    root of 2, ours of one class 1."""
+    both = [Adjacency(relation=r) for r in (Relation.ADD_REMOVE, Relation.REPLACE_ONE)]
+    plan = descent(clip=0.5, sigma=2.0, steps=1)
+    for adjacency, moved in zip(both, (0.5, 1.0), strict=True):
+        events = mechanism.Descents().events(Step(descent=plan, number=0, weights=weights_of(plan)), adjacency)
+        assert epsilon_of(events, 1e-5) == pytest.approx(derived_epsilon(moved / plan.sigma, 1e-5), rel=1e-2)
+    sign = Term(blocks=(Block(bins=Bins.each("a", 2), table=[[1.0], [-1.0]]),), weight=1.0)
+    summed, m = Embedding(purpose="e", features=Tensors(terms=(sign,)), sigma=1.0), 9
+    alike, more, other = np.zeros(m, dtype=int), np.repeat([0, 1], [m, 1]), np.repeat([0, 1], [m - 1, 1])
+    sums = [float(embeddings.sums(summed, {"a": t})[0]) * summed.pitch for t in (alike, more, other)]
+    assert sums[0] / m - np.array(sums[1:]) / (m + 1, m) == pytest.approx([2 / (m + 1), 2 / m])
+    assert sums[0] - np.array(sums[1:]) == pytest.approx([embeddings.sensitivity(summed, a) for a in both])
+    assert [nearest.sensitivity(a) for a in both] == [1, 2**0.5]
+    taught = Teachers(purpose="p", bins=BINS, table=np.ones((5, 4)), teachers=8, most_rows=6, sigma=1.0)
+    for form, more, moved in ((SIGNS, {"kept": 3}, 2 * 3**0.5), (CLIPPED, {}, 2.0)):
+        asked = Pulls(teachers=taught, lessons=EVERY, asked=EVERY, moves=1, form=form, **more)
+        assert [pulls.sensitivity(asked, a) for a in both] == [moved] * 2
+    assert [votes.sensitivity(a) for a in both] == [1, 1]
 
 
 @pytest.mark.parametrize(("network", "latent"), NETWORKS)

@@ -84,6 +84,9 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
     noisy = renyi.laplace(epsilon, ORDERS)
     assert noisy == pytest.approx(np.log((up + down) / (2 * ORDERS - 1)) / (ORDERS - 1))
     assert (noisy <= most).all()
+    next_to_1 = np.array([1 + 1e-6])  # where the lecture prints both by themselves
+    assert renyi.randomised_response(epsilon, next_to_1) == pytest.approx((2 * truth - 1) * epsilon, rel=1e-5)
+    assert renyi.laplace(epsilon, next_to_1) == pytest.approx(epsilon + exp(-epsilon) - 1, rel=1e-5)
 
 
 def test_the_kl_of_a_pure_mechanism_stays_below_its_bounds():

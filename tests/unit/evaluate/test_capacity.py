@@ -20,6 +20,7 @@ from synth.capacity.closed_form import (
     laplace_linear_kl,
     laplace_linear_renyi,
     laplace_renyi,
+    linear,
     of_strategy,
     unrestricted,
 )
@@ -31,6 +32,7 @@ from tests.unit.evaluate.capacity_bounds import (
     laplace_renyi_at_least,
     polynomial_renyi,
     published_linear_renyi,
+    published_linear_renyi_of,
     restricted_kl,
     restricted_renyi,
 )
@@ -82,6 +84,27 @@ def test_a_linear_attacker_sees_all_of_gaussian_noise_by_kl(sigma):
     assert restricted_kl(p, q, points[:, None]) == pytest.approx(gaussian_kl(sigma), rel=1e-4)
     assert gaussian_linear_renyi(sigma, 2.0) == pytest.approx(log(1 + sigma**-2), rel=1e-5)
     assert gaussian_linear_renyi(sigma, 2.0) < gaussian_renyi(sigma, 2.0)
+
+
+def test_table_1_entry_by_entry():
+    """As printed: exact entries are ours, the bound from below is one, those from above hold to scale 1, not at 5."""
+    for e in EPSILONS:
+        gone = np.sqrt(1 + e * e) - 1
+        assert linear("laplace", 1 / e) == pytest.approx(gone + log(1 - gone**2 / e**2))
+        assert unrestricted("laplace", 1 / e) == pytest.approx(e - 1 + np.exp(-e))
+        assert linear("gaussian", e) == unrestricted("gaussian", e) == pytest.approx(1 / (2 * e * e))
+    moves, a = [0.7, 0.4], 3.0
+    for s in (0.3, 1.0, 5.0):
+        whole = {n: sum(unrestricted(n, s / v, a) for v in moves) for n in NOISES}
+        assert whole["gaussian"] == pytest.approx(a * sum(v * v for v in moves) / (2 * s * s))
+        assert whole["laplace"] >= sum(laplace_renyi_at_least(v / s, a) for v in moves)
+        for noise, one, several in (("laplace", 2.0, 1.0), ("gaussian", np.sqrt(2 * np.pi), np.sqrt(np.pi / 2))):
+            printed = log(1 + one ** (a - 1) / s**a) / (a - 1)
+            assert published_linear_renyi(noise, s, a) == pytest.approx(printed)
+            printed = 2 ** (2 * (a - 1)) * several ** (a - 1) * sum((v / s) ** a for v in moves)
+            assert published_linear_renyi_of(noise, s, moves, a) == pytest.approx(log(1 + printed) / (a - 1))
+            seen = [polynomial_renyi(noise, s, o, 1) <= published_linear_renyi(noise, s, o) for o in ORDERS]
+            assert all(seen) == (s <= 1)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -121,6 +121,10 @@ def test_small_db_has_the_accuracy_that_it_promises():
     assert (asked.queries, asked.cells) == (4, 4)
     assert query_errors.records_for(asked, 0.35) == 12
     promised = query_errors.small_database(asked, 0.35)
+    assert promised == pytest.approx(0.35 + 2 / (rows * epsilon) * (12 * log(4) + log(1 / 0.05)))  # m ln|X|, m of Q
+    root, rest = (log(4) * log(4) / (rows * epsilon)) ** (1 / 3), 2 / (rows * epsilon) * log(1 / 0.05)
+    best = query_errors.small_database(asked) - rest  # over all accuracies; its m is a whole number
+    assert root < best < 3 / 2 * 4 ** (1 / 3) * root + 2 / (rows * epsilon) * log(4)
     held = {"a": np.arange(rows) % 3 // 2, "b": np.arange(rows) % 5 // 3}
     truth = np.bincount(2 * held["a"] + held["b"], minlength=4) / rows
     for _ in range(20):

@@ -15,6 +15,7 @@ from synth.privacy.accounting.events import GaussianDpEvent, total_mu
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, sampler_cost
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.guarantee import check
+from tests.unit.privacy import published_bounds
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
 
@@ -40,6 +41,12 @@ def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     assert derived_epsilon(mu, delta) < (renyi_orders * mu**2 / 2 + log(1 / delta) / (renyi_orders - 1)).min()
     short = profile(epsilon, 1 / textbook) > delta  # though two texts print it for every epsilon
     assert short == (epsilon >= 8.5)
+    assert epsilon < mu**2 / 2 + mu * sqrt(2 * log(1 / delta)), "the lecture's, by the tail of the loss"
+    for order in (1.5, 4.0):
+        x = order * mu + np.linspace(-12, 12, 2001)
+        odds = np.exp(order * stats.norm.logpdf(x, mu) + (1 - order) * stats.norm.logpdf(x))
+        (printed,) = published_bounds.gaussian(sensitivity=mu, sigma=1.0, orders=(order,)).values
+        assert np.log(np.trapezoid(odds, x)) / (order - 1) == pytest.approx(printed, abs=1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [g for g in GRID if g[0] <= 5.1 and g[1] >= 1e-5])
@@ -53,6 +60,7 @@ def test_profile_written_out_agrees(epsilon, delta):
         lambda x: -expm1(epsilon - x) * loss.pdf(x), epsilon, high, epsabs=0, points=[mu**2 / 2 + 6 * mu]
     )
     assert by_loss == pytest.approx(profile(epsilon, mu), rel=1e-5)
+    assert float(gaussian.gaussian_delta(epsilon, mu)) == pytest.approx(profile(epsilon, mu), rel=1e-9)
     assert profile(epsilon, mu) < loss.sf(epsilon), "the tail bound of the lecture's Lemma 1"
 
 
@@ -73,9 +81,14 @@ def test_no_event_breaks_the_definition_and_one_nearly_does(epsilon, delta):
 @pytest.mark.parametrize("delta", [1e-19, 1e-9, 1e-5, 0.3])
 @pytest.mark.parametrize("mu", [1e-4, 0.02, 0.3, 1.0, 7.0, 400.0])
 def test_the_profile_and_its_inverses_are_those_of_dp_accounting(mu, delta):
-    """Whose functions we have written out, so that a run need not load all of that library."""
-    with np.errstate(divide="ignore"):
+    """Whose functions we have written out, so that a run need not load all of that library. And they are those of the
+    definition: no set of outputs passes delta. Of two Gaussians half-lines are the worst sets, since odds rise."""
+    with np.errstate(divide="ignore", over="ignore"):
         epsilon = dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - gaussian.DELTA_SLACK))
+        cuts = derived_epsilon(mu, delta) / mu + mu / 2 + np.linspace(-3, 3, 601)
+        for claimed, short in ((derived_epsilon(mu, delta), False), (0.9 * epsilon, epsilon > 0)):
+            passed = np.exp(stats.norm.logsf(cuts - mu)) - np.exp(claimed + stats.norm.logsf(cuts)) > delta
+            assert passed.any() == short
         assert derived_epsilon(mu, delta) == pytest.approx(gaussian.with_float_slack(epsilon), rel=1e-11)
         if epsilon > 1e-3:
             sigma = dp_accounting.get_sigma_gaussian(

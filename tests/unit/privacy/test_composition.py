@@ -57,6 +57,8 @@ def test_formulas_by_hand():
     assert three.zcdp == pytest.approx(zcdp(3 * rho, 3e-6))
     simple = min(3 * rho * a + log(1 / 3e-6) / (a - 1) for a in compare_runs.ORDERS)  # the lecture's conversion
     assert three.exact < three.rdp < simple == pytest.approx(three.zcdp, rel=1e-4)
+    pure, root = compose(alone(100), at=1e-6), sqrt(2 * 100 * 0.1**2 * log(1e6))  # each is epsilon^2 / 2 of zCDP
+    assert pure.exact < pure.rdp < pure.zcdp == pytest.approx(100 * 0.1**2 / 2 + root)
 
 
 def ledger(tmp_path, **second):

@@ -6,6 +6,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
+from synth.privacy.accounting import renyi
 from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.relation import Relation
 from tests.unit.privacy import published_bounds
@@ -192,3 +193,6 @@ def test_the_exact_profile_is_never_worse(epsilon):
     assert exact < 0.96 * epsilon
     assert published_bounds.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
     assert derived_epsilon(1.11 / sigma, 1e-5) > epsilon
+    a, rho = renyi.ORDERS[1:], 1 / (2 * sigma**2)  # as printed, at rho a for every order a
+    printed = rho * a + np.log((a - 1) / a) - (np.log(1e-5) + np.log(a)) / (a - 1)
+    assert exact < renyi.epsilon_of_rho(rho, 1e-5) == pytest.approx(printed.min())

@@ -1,5 +1,6 @@
 """Sums over Poisson samples: their accounting agrees with other accountants, and holds for replaced rows."""
 
+from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -151,6 +152,33 @@ def test_profile_of_one_step_by_hand():
     start = sigma**2 * log((exp(epsilon) - 1 + rate) / rate) + 0.5  # where the gap opens
     exact = integrate.quad(gap, start, 20)[0]
     assert losses.samples_epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(0.6, 0.5), (1.0, 0.1)])
+def test_theorem_d1_no_tables_noisy_sampled_sum_passes_the_pair(sigma, rate):
+    """Three rows beside the one that comes: divergences of either order stay below the pair's, and delta below what
+    epsilon is of. A row of length 1 beside none reaches them."""
+    points, rng = np.linspace(-4 - 12 * sigma, 4 + 12 * sigma, 8001), np.random.default_rng(0)
+
+    def law(values):
+        total = np.zeros_like(points)
+        for drawn in product([0, 1], repeat=len(values)):
+            chance = np.prod([rate if d else 1 - rate for d in drawn])
+            total += chance * stats.norm.pdf(points, np.dot(drawn, values), sigma)
+        return np.maximum(total / total.sum(), 1e-300)
+
+    def told(p, q):
+        renyi = [logsumexp(a * np.log(p) + (1 - a) * np.log(q)) / (a - 1) for a in (1.5, 2.0, 8.0)]
+        return np.array([*renyi, np.maximum(p - exp(epsilon) * q, 0).sum()])
+
+    epsilon = losses.samples_epsilon(((1 / sigma, rate, 1, False),), 1e-3)
+    alone, one = law([]), law([1.0])
+    most = np.maximum(told(one, alone), told(alone, one))
+    assert 0.99e-3 < most[-1] <= 1e-3 * (1 + 1e-5)  # the grid
+    for _ in range(20):
+        *others, new = rng.uniform(-1, 1, 4)
+        without, there = law(others), law([*others, new])
+        assert (np.maximum(told(there, without), told(without, there)) <= most * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize(("sigma", "rate"), [(0.6, 0.5), (1.0, 0.1), (3.0, 0.01)])
