@@ -27,6 +27,7 @@ LITTLE = 0.15  # of what independence expects
 CERTAIN = 0.8  # probability at which rows are kept out
 SEEN = 0.5  # standard deviations that independence must expect
 SURE = 3.0  # standard deviations that the misfit of a function may reach
+TOGETHER = 2.0  # standard deviations above nothing of a line's barred cells that show rows in them
 CLEAR = 3.0  # deviations above which a row of a table tells which cell is its own
 TOLD_MOST = 0.5  # part of the rows, at least, that must be told in this way
 ALIKE = 0.9  # probability of its cell at which a line is told by its neighbours
@@ -73,6 +74,24 @@ def barred_cells(values: np.ndarray, sigma: float, made: np.ndarray) -> np.ndarr
             for line, (some, more) in enumerate(zip(lone, sure, strict=True)):
                 outside = np.arange(seen.shape[1]) != line
                 hit |= (some[:, None] & mild | more[:, None]) & outside[None, :]
+    return out
+
+
+def uncontradicted(barred: np.ndarray, values: np.ndarray, sigma: float) -> np.ndarray:
+    """Those of the ``barred`` cells (R, C) that hold no rows together either, as far as noise leaves that to be told.
+
+    A line is barred nowhere if the answers of its barred cells add up to more than ``TOGETHER`` deviations, though
+    each of them hides in noise, or if nowhere is left for its own rows.
+
+    >>> barred = np.array([[True, True, True, True, False], [True, True, False, False, False], [True] * 5])
+    >>> uncontradicted(barred, np.array([[1, 2, 3, 2, 30], [-1, 1, 3, 2, 9], [1, 0, -1, 0, 1]]), 1.0).astype(int).tolist()
+    [[0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]
+    """
+    out = barred.copy()
+    for cells, seen, left in ((barred, values, out), (barred.T, values.T, out.T)):
+        many = cells.sum(1)
+        there = np.where(cells, seen, 0.0).sum(1) > TOGETHER * sigma * np.sqrt(many)
+        left[there | (many == cells.shape[1])] = False
     return out
 
 
@@ -374,12 +393,14 @@ class Compared:
     @cached_property
     def never(self) -> np.ndarray:
         """Cells that stay empty."""
-        return never_occurring(self.values, self.marginal.sigma, rows=self.made.sum(1), cols=self.made.sum(0))
+        never = never_occurring(self.values, self.marginal.sigma, rows=self.made.sum(1), cols=self.made.sum(0))
+        return uncontradicted(never, self.values, self.marginal.sigma)
 
     @cached_property
     def barred(self) -> np.ndarray:
         """Cells that no row may be in."""
-        return self.never | barred_cells(self.values, self.marginal.sigma, self.made)
+        barred = self.never | barred_cells(self.values, self.marginal.sigma, self.made)
+        return uncontradicted(barred, self.values, self.marginal.sigma)
 
     def broken(self, total: float) -> float:
         """The part of the rows that the mixture has in what stays empty."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synth.generators.core.logits import barred_cells, never_occurring, off_function
+from synth.generators.core.logits import barred_cells, never_occurring, off_function, uncontradicted
 
 
 def _table(sigma: float, exact: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -87,3 +87,26 @@ def test_independent_and_smoothly_related_columns_bar_nothing_that_holds_rows():
         for seed in range(20):
             hit = barred_cells(_table(40.0, exact, seed), 40.0, exact)
             assert exact[hit].sum() < 0.002 * exact.sum()
+
+
+def test_rare_cells_that_together_hold_rows_are_not_barred():
+    """One ill person at each young age: noise of 1.2 hides each of them, not the twenty; those of a gap stay barred."""
+    exact = np.repeat([[41.0, 1.0], [30.0, 12.0], [8.0, 33.0]], 20, axis=0)
+    alone, rare, gap = [], [], []
+    for seed in range(40):
+        noisy, empty = (_table(1.2, t, seed) for t in (exact, np.where(exact == 1, 0.0, exact)))
+        alone.append(barred_cells(noisy, 1.2, exact)[:20, 1].mean())
+        rare.append(uncontradicted(barred_cells(noisy, 1.2, exact), noisy, 1.2)[:20, 1].mean())
+        gap.append(uncontradicted(barred_cells(empty, 1.2, exact), empty, 1.2)[:20, 1].mean())
+    assert np.mean(alone) > 0.9
+    assert np.mean(rare) < 0.1
+    assert np.mean(gap) > 0.9
+
+
+def test_a_line_whose_rows_have_nowhere_to_go_is_not_barred():
+    """A tenth of the rows have another country, at every age: noise hides them, and no age may be theirs."""
+    exact = np.outer(np.full(32, 1 / 32), [0.9, 0.02, 0.02, 0.03, 0.03]) * 30_000
+    for seed in range(10):
+        noisy = _table(250.0, exact, seed)
+        barred = never_occurring(noisy, 250.0, rows=exact.sum(1), cols=exact.sum(0))
+        assert not uncontradicted(barred, noisy, 250.0).all(0).any()
