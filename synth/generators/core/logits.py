@@ -84,7 +84,8 @@ def uncontradicted(barred: np.ndarray, values: np.ndarray, sigma: float) -> np.n
     each of them hides in noise, or if nowhere is left for its own rows.
 
     >>> barred = np.array([[True, True, True, True, False], [True, True, False, False, False], [True] * 5])
-    >>> uncontradicted(barred, np.array([[1, 2, 3, 2, 30], [-1, 1, 3, 2, 9], [1, 0, -1, 0, 1]]), 1.0).astype(int).tolist()
+    >>> seen = np.array([[1, 2, 3, 2, 30], [-1, 1, 3, 2, 9], [1, 0, -1, 0, 1]])
+    >>> uncontradicted(barred, seen, 1.0).astype(int).tolist()
     [[0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]
     """
     out = barred.copy()
