@@ -100,6 +100,8 @@ def test_the_empirical_covariance_is_the_kernels(twin):
     wanted = path(points).deviation ** 2 * (KERNEL.gram(points, points) + NUGGET * np.eye(len(points)))
     seen = draws.T @ draws / len(draws)
     scale = np.sqrt((wanted**2 + np.outer(np.diag(wanted), np.diag(wanted))) / len(draws))
+    lengths = np.linalg.norm(np.linalg.solve(np.linalg.cholesky(wanted), KERNEL.seen(GRID, points).T), axis=0)
+    assert 0.97 / SIGMA < lengths.max() <= 1 / SIGMA, "no row moves the values by more of these deviations"
     worst = np.abs((seen - wanted) / scale).max()
     assert worst < 6 if twin is None else worst > 10
 

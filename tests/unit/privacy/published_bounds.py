@@ -144,8 +144,8 @@ def theorem_1_epsilon(order: float, delta_: float, *, sigma: float, dim: int, nu
 def remark_2(delta_: float, *, sigma: float, dim: int, num_slices: int) -> tuple[float, float]:
     """The order that the text chooses, 1 + sqrt(sigma^2 d ln(1/delta) / m'), and the epsilon that it then states.
 
-    The statement is an upper bound only: its middle coefficient would have to be 1 + d / (2 (d - gamma)), without the
-    root, and Theorem 1 at that order is less. **Source**: arXiv 2410.19941, Remark 2.
+    The statement is an upper bound only, where gamma is at most d / 2: its middle coefficient would have to be 1 + d /
+    (2 (d - gamma)), without the root, and Theorem 1 at that order is less. **Source**: arXiv 2410.19941, Remark 2.
 
     >>> facts = dict(sigma=0.557, dim=778, num_slices=200)
     >>> order, stated = remark_2(1e-5, **facts)

@@ -37,6 +37,10 @@ def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     textbook = sqrt(2 * log(1.25 / delta)) / epsilon
     if epsilon <= 1:
         assert 1 / mu < textbook, "proved for epsilon up to 1"
+    z = np.linspace(-60, 60, 24_001)
+    for order in (1.5, 4.0):  # Renyi's divergence of N(mu, 1) from N(0, 1)
+        moment = np.trapezoid(np.exp(order * stats.norm.logpdf(z, mu) + (1 - order) * stats.norm.logpdf(z)), z)
+        assert log(moment) / (order - 1) == pytest.approx(order * mu**2 / 2, abs=1e-9)
     renyi_orders = 1 + np.geomspace(1e-3, 1e4, 500)
     assert derived_epsilon(mu, delta) < (renyi_orders * mu**2 / 2 + log(1 / delta) / (renyi_orders - 1)).min()
     short = profile(epsilon, 1 / textbook) > delta  # though two texts print it for every epsilon

@@ -139,6 +139,7 @@ def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
     assert delta(epsilon, law, swap=SWAP, **facts) < 2 * result
     printed = facts["rate"] * delta(np.log1p(np.expm1(epsilon) / facts["rate"]), law, ratio=facts["ratio"])
     assert printed == pytest.approx(delta(epsilon, law, swap=1e-9, **facts))
+    assert printed == pytest.approx(delta(epsilon, law, **facts)), "where the others are told as zero rows it holds"
     assert printed < result - 4.9 * error
 
 
