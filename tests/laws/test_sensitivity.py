@@ -51,6 +51,9 @@ def test_stated_sensitivity_is_the_largest_move(relation, marginal):
     moves = [np.linalg.norm(tables(marginal, x) - tables(marginal, y)) for x, y in neighbours(relation)]
     assert max(moves) <= counts.sensitivity(Adjacency(relation=relation)) + 1e-12
     assert isclose(max(moves), counts.sensitivity(Adjacency(relation=relation)))
+    moves = [np.abs(tables(marginal, x) - tables(marginal, y)).sum() for x, y in neighbours(relation)]
+    pure = Laplace(purpose="test", tables=(marginal,), scale=1.0)
+    assert isclose(max(moves), laplace.sensitivity(pure, Adjacency(relation=relation))), "the same in L1"
 
 
 @pytest.mark.parametrize("relation", list(Relation))
