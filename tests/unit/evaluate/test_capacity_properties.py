@@ -370,7 +370,7 @@ def test_theorem_6_a_query_chosen_on_a_sample_strays_no_farther_than_the_diverge
     assert gap_at_most(most, multiples=False) <= max(8 * np.sqrt(most), 0) + 1e-9
     if strength == 3.0:
         assert abs(gap) > 0.1 * gap_at_most(most)  # and not by much less
-    hears = np.eye(2)  # "any class": {h_x} alone, of samples of one row of two kinds, and two queries that each know one
+    hears = np.eye(2)  # "any class": {h_x} alone, of samples of one row of two kinds; two queries that each know one
     chosen = np.array([[0.55, 0.45], [0.45, 0.55]])  # the query's law by the sample
     gap = float(np.mean([chosen[x] @ hears[x] - chosen[x] @ hears.mean(0) for x in (0, 1)]))
     assert all(seen_by(p, q, hears, "kl") < -0.1 for p, q in product(chosen, repeat=2)), "below 0 on any two samples"
