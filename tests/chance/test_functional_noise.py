@@ -102,6 +102,10 @@ def test_the_empirical_covariance_is_the_kernels(twin):
     scale = np.sqrt((wanted**2 + np.outer(np.diag(wanted), np.diag(wanted))) / len(draws))
     lengths = np.linalg.norm(np.linalg.solve(np.linalg.cholesky(wanted), KERNEL.seen(GRID, points).T), axis=0)
     assert 0.97 / SIGMA < lengths.max() <= 1 / SIGMA, "no row moves the values by more of these deviations"
+    if twin is None:
+        (state,), grain = mechanism._paths.values(), path(points).grain
+        assert np.array_equal(state.noisy, np.rint(state.noisy / grain) * grain), "on a lattice"
+        assert state.factor @ state.factor.T * path(points).deviation ** 2 == pytest.approx(wanted, abs=1e-9)
     worst = np.abs((seen - wanted) / scale).max()
     assert worst < 6 if twin is None else worst > 10
 

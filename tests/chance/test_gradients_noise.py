@@ -107,8 +107,11 @@ def counts(noise, *, rate):
 
 def test_samples_are_poissons_with_the_stated_rate():
     """The number of rows in a sample has mean q n and variance q (1 - q) n; no fixed batch, no shuffling. The sum
-    carries Gaussian noise, of one scale in all of its numbers."""
+    carries Gaussian noise, of one scale in all of its numbers, on a lattice."""
     result, z = sampled(SystemNoise(), rate=0.3)
+    cells = z * 1e-3 / plan(sigma=1e-3).lattice
+    assert cells == pytest.approx(np.rint(cells), abs=1e-6)
+    assert np.abs(cells).max() > 100
     assert abs(z_of_squares(z)) < 5.5
     assert abs(z.mean()) * sqrt(z.size) < 5.5
     mean, variance = 400 * 0.3, 400 * 0.3 * 0.7

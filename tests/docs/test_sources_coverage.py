@@ -103,6 +103,8 @@ def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
     assert named <= {*GENERATORS, "dp_vae"}
     own = [(row[1], made[1]) for row in systems if (made := re.match(r"\[(\w+)\]", row[3]))]
     assert len(own) == 17
+    trained = (ROOT / "docs" / "generators" / "training.md").read_text()  # Figure 3: how each kind learns
+    assert {n for stage, n in own if stage != "B1"} <= set(re.findall(r"^- \*\*(\w+)\*\*", trained, re.M))
     starts = {"B1": ("before the fit", "at the data"), "B2": "in the ", "B3": "between ", "B4": "at the generator"}
     assert not [name for stage, name in own if not GENERATORS[name].barrier.startswith(starts[stage])]
     assert sum(row[3].startswith("none") and "nearest" not in row[3] for row in systems) == 1

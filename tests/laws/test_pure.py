@@ -11,6 +11,7 @@ from synth.errors import BudgetError, UsageError
 from synth.mechanisms import above, laplace
 from synth.pipeline.methods import granted
 from synth.privacy.accounting import renyi
+from synth.privacy.accounting.compare_runs import advanced
 from synth.privacy.accounting.composition import epsilon_of, through_renyi
 from synth.privacy.accounting.events import GaussianDpEvent, LaplaceDpEvent, PureDpEvent, event
 from synth.privacy.noise import SystemNoise
@@ -19,6 +20,7 @@ from synth.questions import Above, Bins, Laplace
 from tests.evil_twins import Scaled, Silent
 from tests.laws.tiny_tables import columns, neighbours
 from tests.made import curator, ran
+from tests.unit.privacy.published_bounds import pure_advanced
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
 FIRST = Bins(column="a", cells=2, starts=np.array([0, 1]), groups=np.array([0, -1]))
@@ -90,11 +92,15 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
 
 
 def test_the_kl_of_a_pure_mechanism_stays_below_its_bounds():
-    """epsilon tanh(epsilon / 2), which randomised response has, below the lecture's other three."""
+    """epsilon tanh(epsilon / 2), which randomised response has, below the lecture's other three; what k runs add to
+    the root's part is k times the last, and the first in the lecture's own theorem."""
     rng = np.random.default_rng(1)
     for epsilon in (0.1, 1.0, 3.0):
         most = epsilon * np.tanh(epsilon / 2)
         assert most <= epsilon**2 / 2 <= min(2 * epsilon**2, epsilon * np.expm1(epsilon))
+        root = epsilon * (2 * 10**4 * log(1e6)) ** 0.5
+        assert advanced([epsilon] * 10**4, 1e-6) - root == pytest.approx(min(10**4 * most, 10**4 * epsilon - root))
+        assert pure_advanced(epsilon, 10**4, 1e-6) - root == pytest.approx(10**4 * 2 * epsilon**2)
         truth = np.array([1.0, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
         assert truth @ np.log(truth / truth[::-1]) == pytest.approx(most)
         for _ in range(200):
@@ -182,7 +188,8 @@ def transcript_odds(tables, scale, threshold):
 @pytest.mark.parametrize("threshold", [-20, 0, 2, 20])
 def test_a_rounds_odds_move_by_no_more_than_its_price(threshold):
     scale = 1.5
-    priced = 2 / scale
+    (event,) = above.Comparisons().events(asked(scale=scale), Adjacency(relation=Relation.ADD_REMOVE))
+    priced = event.sensitivity / event.sigma
     worst = 0.0
     for move in product([-1, 0, 1], repeat=3):
         odds = transcript_odds(([2, 2, 2], [2 + m for m in move]), scale, threshold)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from synth.capacity.closed_form import laplace_renyi, of_strategy, unrestricted
+from synth.capacity.closed_form import laplace_linear_renyi, laplace_renyi, of_strategy, unrestricted
 from tests.unit.evaluate.capacity_bounds import (
     advantage_at_most,
     bounded_linear_renyi_of,
@@ -335,6 +335,12 @@ def test_lemmas_1_3_and_5_the_best_constant_and_the_best_multiple_are_the_closed
         a, x = float(f), 0.7
         top = optimize.minimize_scalar(lambda m: x * m ** (a / (a - 1)) - m, bounds=(0, 50), method="bounded")
         assert -top.fun == pytest.approx((a - 1) ** (a - 1) / (a**a * x ** (a - 1)))
+        points = np.linspace(-30, 31, 4001)
+        p, q = (w / w.sum() for w in (np.exp(-np.abs(points - 1)), np.exp(-np.abs(points))))
+        lines = np.column_stack([np.ones(4001), points])  # multiples and all, of Laplace noise of scale 1
+        found = optimize.minimize(lambda w: float(q @ conjugate(f)(lines @ w) - p @ (lines @ w)), [1.0, 0.1], tol=1e-10)
+        printed = np.log1p((a**2 - a) * -found.fun) / (a - 1)
+        assert laplace_linear_renyi(1.0, a) == pytest.approx(printed, rel=1e-3)
 
 
 def test_lemma_2_without_noise_there_is_no_bound():
@@ -368,6 +374,7 @@ def test_theorem_6_a_query_chosen_on_a_sample_strays_no_farther_than_the_diverge
     most = max(restricted_kl(chosen[i], chosen[j], queries) for i, j in pairs if i != j)
     assert abs(gap) <= gap_at_most(most) + 1e-9 <= gap_at_most(most, multiples=False) + 1e-9
     assert gap_at_most(most, multiples=False) <= max(8 * np.sqrt(most), 0) + 1e-9
+    assert gap_at_most(0.08) == pytest.approx(np.sqrt(0.08 / 2))
     if strength == 3.0:
         assert abs(gap) > 0.1 * gap_at_most(most)  # and not by much less
     hears = np.eye(2)  # "any class": {h_x} alone, of samples of one row of two kinds; two queries that each know one
@@ -387,6 +394,7 @@ def test_theorem_7_with_multiples_up_to_one():
         seen = float((t[:, 0] * (p @ h) - np.log(np.exp(t * h) @ (q / q.sum()))).max())
         worst = max(worst, ((p - q) @ h) / max(advantage_at_most(seen, multiples=False), 1e-9))
     assert 0.5 < worst <= 1 + 1e-6
+    assert advantage_at_most(0.06, multiples=False) == pytest.approx(np.sqrt(8 * 0.06 / 3))
 
 
 def test_figures_1_and_2_which_curves_fall():

@@ -10,7 +10,8 @@ import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.method import with_options
-from synth.numeric.networks import Autoencoder, arrays, critic, load, start, straighten, zeroed
+from synth.generators.papers.teachers import Student
+from synth.numeric.networks import Autoencoder, arrays, critic, load, one_hot, start, straighten, zeroed
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
@@ -178,6 +179,22 @@ def test_more_teachers_than_memory_holds_are_refused(monkeypatch):
     monkeypatch.setattr("synth.mechanisms.votes.HELD", 1000)
     with pytest.raises(synth.SynthError, match="choose fewer"):
         made("pate_gan", num_rows=10)
+
+
+def test_pate_gans_student_learns_shares_of_votes_and_no_labels(monkeypatch):
+    """What it is told are noisy votes by teachers, no whole numbers; told 0.3 of a row it comes to say 0.3 of it."""
+    told, asked = [], Student.note
+    monkeypatch.setattr(Student, "note", lambda *given: (told.append(given[2]), asked(*given)))
+    measured("pate_gan", epsilon=15.0)
+    shares = np.concatenate(told)
+    assert np.mean(np.abs(shares - np.rint(shares)) > 0.02) > 0.8
+    rng, rows = np.random.default_rng(0), np.array([[0, 0], [2, 1]])
+    student = Student([3, 2], hidden=8, rng=rng)
+    asked(student, rows, np.array([0.3, 0.7]))
+    for _ in range(300):
+        student.learn(rng)
+    taken = torch.sigmoid(student.network(one_hot(rows, [3, 2])))
+    assert taken.detach().numpy() == pytest.approx([0.3, 0.7], abs=0.05)
 
 
 def test_a_network_starts_alike_everywhere():

@@ -131,6 +131,7 @@ def test_every_divergence_is_least_where_densities_agree(kind):
     values = DIVERGENCES[kind](torch.linspace(training.LEAST_LOG, 5, 1000, dtype=torch.float64))
     assert (values >= -1e-6).all()
     assert (values.diff(n=2) >= -1e-9).all(), "convex"
+    assert DIVERGENCES[kind](torch.zeros(1)).isfinite().all(), "logarithms of small ratios are cut"
     p, q = np.random.default_rng(0).dirichlet(np.full(6, 4.0), 2)
     middle = (p + q) / 2
     named = {

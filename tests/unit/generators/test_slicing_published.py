@@ -138,7 +138,8 @@ def test_a_small_ridge_takes_noise_for_a_divergence():
 
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
-    """Orthonormal; means, covariances and the first coordinate's Beta law are those of the uniform one."""
+    """Orthonormal; means, covariances and the first coordinate's Beta law are those of the uniform one; what is made is
+    smoothed."""
     dim, count = 7, 4000
     result = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
     assert torch.allclose(result.transpose(1, 2) @ result, torch.eye(k).expand(count, k, k), atol=1e-5)
@@ -149,6 +150,14 @@ def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     entries = result.reshape(count, -1).numpy()
     assert np.abs(entries.mean(0)).max() < 6 / sqrt(dim * count)
     assert np.abs(entries.T @ entries / count - np.eye(dim * k) / dim).max() < 6 * sqrt(3 / count) / dim
+    rows, sigma = torch.full((1, dim), 1 / sqrt(dim)), 0.5  # one row over and over: what differs is the smoothing
+    made = mlp.network([1], rng=np.random.default_rng(0), device="cpu", start=None, widths=[2])
+    values = training.SliceValues(np.zeros((1, dim)), device="cpu")
+    facts = {"values": values, "directions": None, "table": rows, "sigma": sigma, "size": 0.0, "rate": 1.0}
+    goal = training.SliceTarget(**facts, rng=np.random.default_rng(0))
+    smooth = training.sliced(made, goal, batch=count, k=k, num_slices=k)[1].detach()
+    assert smooth.shape == (1, count, k)
+    assert smooth.std(1).numpy() == pytest.approx(sigma, rel=0.06), "N of Definition 4"
 
 
 FACTS = {"loss": "kl", "directions": "gaussian", "num_slices": 21, "batch": 40}

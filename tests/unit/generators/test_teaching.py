@@ -76,7 +76,8 @@ def test_all_updates_cost_the_whole_budget_and_no_question_comes_after_them():
 
 
 def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
-    """Each may be chosen after the answers before; what is answered without a count is near by construction."""
+    """Each may be chosen after the answers before; what is answered without a count is near by construction. The
+    weights meet all counts so far, not the last alone."""
     held = places(TOY, 20_000)
     door, setting = paid(TOY, held, epsilon=5.0, delta=1e-6)
     online = Online(door.ask, setting, OnlineWeights(updates=30, questions=300))
@@ -88,6 +89,11 @@ def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
         truth = counts.exact([box], held)[0][0]
         assert abs(answer - truth) < online.threshold + 25 * online.scale
     assert 0 < 30 - online.left < 30
+    counted = [r for r in online.releases if r.question.purpose == query_errors.MEASURING]
+    for release in counted:
+        assert online.weights.count(release.question.tables[0]) == pytest.approx(
+            max(release.values[0].sum(), 0), rel=0.03, abs=15
+        )
 
 
 def test_online_weights_take_a_range_of_any_length():

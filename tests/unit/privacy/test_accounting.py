@@ -1,6 +1,6 @@
 """Calibration and composition agree with closed forms and with loss distributions, on the safe side."""
 
-from math import erf, exp, expm1, inf, log, nan, sqrt
+from math import exp, expm1, inf, log, nan, sqrt
 
 import dp_accounting
 import numpy as np
@@ -10,23 +10,20 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, stats
 
 from synth.errors import UsageError
+from synth.mechanisms import counts
 from synth.privacy.accounting import gaussian, renyi
 from synth.privacy.accounting.events import GaussianDpEvent, total_mu
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, sampler_cost
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.guarantee import check
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Counts, Marginal
+from tests.evil_twins import z_of_squares
+from tests.shifts import gaussian_delta as profile
 from tests.unit.privacy import published_bounds
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
-
-
-def profile(epsilon: float, mu: float) -> float:
-    """delta(epsilon; mu), written out: Balle and Wang, arXiv 1805.06530, Theorem 8."""
-
-    def phi(x: float) -> float:
-        return 0.5 * (1 + erf(x / sqrt(2)))
-
-    return phi(mu / 2 - epsilon / mu) - exp(epsilon) * phi(-mu / 2 - epsilon / mu)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*GRID, (8.4, 1e-5), (8.5, 1e-5)])
@@ -34,6 +31,13 @@ def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
     mu = calibrate(epsilon, delta)
     assert derived_epsilon(mu, delta) <= epsilon
     assert derived_epsilon(mu * 1.005, delta) > epsilon
+    assert profile(epsilon, mu) <= delta < profile(epsilon, mu * 1.03)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=40)
+    asked = Counts(purpose="t", marginals=(Marginal(bins=(Bins.each("a", 5000),), sigma=40 / mu),))
+    assert total_mu(counts.events(asked, adjacency)) == pytest.approx(mu)
+    noise = counts.answer(asked, {"a": np.zeros(0, dtype=np.int64)}, SystemNoise()).values[0]
+    assert np.array_equal(noise, np.rint(noise)), "on a lattice"
+    assert abs(z_of_squares(noise * mu / 40)) < 5.5
     textbook = sqrt(2 * log(1.25 / delta)) / epsilon
     if epsilon <= 1:
         assert 1 / mu < textbook, "proved for epsilon up to 1"

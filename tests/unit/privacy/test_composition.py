@@ -10,6 +10,7 @@ from scipy.stats import binom
 from synth.privacy.accounting import compare_runs
 from synth.privacy.accounting.compare_runs import ComparedRun, advanced, compose, rdp, zcdp
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
+from tests.shifts import gaussian_delta
 from tests.unit.privacy.published_bounds import pure_advanced
 
 
@@ -56,6 +57,7 @@ def test_formulas_by_hand():
     assert three.basic == 1.5
     assert three.zcdp == pytest.approx(zcdp(3 * rho, 3e-6))
     simple = min(3 * rho * a + log(1 / 3e-6) / (a - 1) for a in compare_runs.ORDERS)  # the lecture's conversion
+    assert 0.97 * 3e-6 < gaussian_delta(three.exact, sqrt(6 * rho)) <= 3e-6
     assert three.exact < three.rdp < simple == pytest.approx(three.zcdp, rel=1e-4)
     pure, root = compose(alone(100), at=1e-6), sqrt(2 * 100 * 0.1**2 * log(1e6))  # each is epsilon^2 / 2 of zCDP
     assert pure.exact < pure.rdp < pure.zcdp == pytest.approx(100 * 0.1**2 / 2 + root)
@@ -110,9 +112,16 @@ def alone(count, epsilon=0.1):
     return [ComparedRun(epsilon=epsilon, delta=0.0, mu=0.0)] * count
 
 
-def test_pure_runs_compose_at_a_delta_that_is_asked_for():
+def by_responses(k, e, epsilon):
+    """delta at this epsilon of k randomised responses, the worst of pure runs: their loss is (2 i - k) e."""
+    chances = binom.pmf(range(k + 1), k, exp(e) / (1 + exp(e)))
+    return sum(p * max(-expm1(epsilon - (2 * i - k) * e), 0) for i, p in enumerate(chances))
+
+
+def test_pure_runs_compose_at_a_delta_that_is_asked_for(tmp_path):
     result = compose(alone(100), at=1e-6)
     assert result.delta == 1e-6
+    assert by_responses(100, 0.1, result.exact) <= 1e-6 < by_responses(100, 0.1, 0.99 * result.exact)
     assert result.exact < result.rdp < result.zcdp < result.basic == pytest.approx(10.0)
     assert result.rdp < result.advanced < result.basic
     assert compose(alone(1)).exact == pytest.approx(0.1, rel=1e-3)
@@ -120,6 +129,8 @@ def test_pure_runs_compose_at_a_delta_that_is_asked_for():
     approximate = runs(100, epsilon=0.1)
     for slack in (1e-6, 1e-4, 1e-2):  # the lecture's at k delta + slack, ours at k delta
         assert compose(approximate).exact < pure_advanced(0.1, 100, slack)
+    untold = compare_runs.ledger_composition(ledger(tmp_path, question={}).entries(), "d")
+    assert (bool(untold["reason"]), untold["steps"]) == (True, []), "approximate, and not known to be Gaussian"
 
 
 def test_optimal_composition_is_the_binomial_of_the_theorem():
@@ -139,8 +150,9 @@ def test_azuma_hoeffding_bounds_the_loss_of_pure_runs_and_the_lectures_deviation
     tails = [((k - 2 * i) * e - mean, binom.sf(k - i - 1, k, truth)) for i in range(9)]
     assert all(chance <= exp(-(t**2) / (2 * k * e**2)) for t, chance in tails)
     assert all(chance > exp(-3 * t**2 / (2 * k * e**2)) for t, chance in tails[:6])
-    at = mean + e * sqrt(2 * k * log(1e6))
-    assert compare_runs.optimal([e] * k, 1e-6) < at
+    ours = compare_runs.optimal([e] * k, 1e-6)
+    assert ours < mean + e * sqrt(2 * k * log(1e6))
+    assert by_responses(k, e, ours) <= 1e-6 < by_responses(k, e, 0.99 * ours)
 
 
 def test_pure_and_gaussian_runs_compose_together():

@@ -249,7 +249,9 @@ def test_renyi_is_the_divergence_of_two_answers_and_neighbours_nearer_to_each_ot
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 5.1])
 def test_the_profile_never_exceeds_the_renyi_bound(law, ratio, epsilon):
     """epsilon = divergence + ln(1 / delta) / (order - 1), solved for delta: at every order."""
-    exact = delta(epsilon, law, ratio=ratio)
+    exact, (r, weight) = delta(epsilon, law, ratio=ratio), law.nodes
+    below, above = (stats.norm.cdf(side * ratio * r / 2 - epsilon / (ratio * r)) for side in (1, -1))
+    assert exact == pytest.approx(weight @ (below - exp(epsilon) * above), rel=1e-4, abs=1e-12), "of the Gaussians"
     for order in np.linspace(1.01, 12, 100):
         assert exact < exp((order - 1) * (slices_renyi(order, law, ratio=ratio) - epsilon))
 

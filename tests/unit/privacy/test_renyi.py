@@ -9,6 +9,7 @@ from scipy.stats import norm
 from synth.privacy.accounting import renyi
 from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.relation import Relation
+from tests.shifts import gaussian_delta
 from tests.unit.privacy import published_bounds
 
 ADD = Relation.ADD_REMOVE
@@ -45,7 +46,9 @@ def test_divergences_of_runs_chosen_one_after_the_other_add_up(order):
     assert of(*alike).values == pytest.approx(both.values)
     for count in (2, 10, 60):  # Gaussian runs, whose mu adds in squares
         curve = published_bounds.sequential([published_bounds.gaussian(sensitivity=1, sigma=10.0)] * count)
-        assert derived_epsilon(0.1 * count**0.5, 1e-6) < curve.epsilon(1e-6)
+        exact = derived_epsilon(0.1 * count**0.5, 1e-6)
+        assert exact < curve.epsilon(1e-6)
+        assert 0.97e-6 < gaussian_delta(exact, 0.1 * count**0.5) <= 1e-6
 
 
 FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0), (1.0, 10.0)}
@@ -103,6 +106,7 @@ def test_proposition_3s_conversion_gives_more_than_the_table_prints(pair, stated
     assert least == pytest.approx(stated, rel=0.02)
     assert least > pair[0] * 1.05
     mu = 1 / pair[2]  # of one release, whose exact profile is below the conversion
+    assert 0.97e-5 < gaussian_delta(derived_epsilon(mu, 1e-5), mu) <= 1e-5
     assert derived_epsilon(mu, 1e-5) < min(a * mu**2 / 2 + np.log(1e5) / (a - 1) for a in np.geomspace(1.01, 2e3, 500))
 
 
@@ -191,6 +195,7 @@ def test_the_exact_profile_is_never_worse(epsilon):
     sigma = published_bounds.least_sigma(epsilon=epsilon, delta=1e-5, sensitivity=1.0)
     exact = derived_epsilon(1 / sigma, 1e-5)
     assert exact < 0.96 * epsilon
+    assert 0.97e-5 < gaussian_delta(exact, 1 / sigma) <= 1e-5
     assert published_bounds.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
     assert derived_epsilon(1.11 / sigma, 1e-5) > epsilon
     a, rho = renyi.ORDERS[1:], 1 / (2 * sigma**2)  # as printed, at rho a for every order a
