@@ -41,7 +41,7 @@ class PairPlan:
     least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
     ``hides`` of its rows in merged bins, nothing is kept back. A wide table's columns have one grouping each, of at
     most ``most`` bins a column on average and ``widest`` in all, so that the fit's steps are products of one matrix.
-    ``finest``: most bins of a column in any table; reached by millions of rows, whose fit it keeps within memory.
+    ``finest``: most bins of a column of categories in any table, which keeps a fit to millions of rows within memory.
     ``ordered``: the same of a number or date, beside values that are as heavy: inside a bin its distribution is smooth,
     so that finer ones cost noise and time and tell nothing. ``together``: with more pairs than this all are asked once,
     in one question that takes the tables' whole budget (``wide_question``).
@@ -72,6 +72,18 @@ class PairPlan:
     finest: int = 256
     ordered: int = 32
     together: int = 10_000
+
+    def fewest_rows(self, mass: np.ndarray) -> float:
+        """The fewest rows of a bin of a column of categories, of ``mass`` (L,): its bins are at most ``finest`` then.
+
+        >>> [PairPlan(finest=n).fewest_rows(np.array([90.0, 1.0, 5.0, 4.0])) for n in (4, 3, 2)]
+        [0.0, 5.0, 10.0]
+        """
+        if len(mass) <= self.finest:
+            return 0.0
+        heaviest = np.sort(mass)[::-1][: self.finest]
+        light = mass.sum() - np.cumsum(heaviest) + heaviest  # rows of the others where so many heavier ones stand alone
+        return float(np.maximum(heaviest, light / np.arange(self.finest, 0, -1)).min())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,12 +170,13 @@ class Planned:
         setting, total, wide = columns.setting, columns.total, len(pairs) > plan.wide
         base = setting.sigma(share) * np.sqrt(len(pairs))
         steps = np.arange(-1.0 - plan.finer, plan.levels - 1 + (plan.finer if wide else 0))
-        by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
+        by_noise = base * plan.least * plan.ratio**steps
         by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
         ladders, trees = {}, area_levels(setting.schema)
         for name in names or [n for n in columns.histograms if any(n in p for p in pairs)]:
-            least, middle = (by_halves, 0) if columns.is_number(name) else (by_noise, plan.finer)
             mass = columns.histograms[name].mass
+            few = np.clip(by_noise, plan.fewest_rows(mass), total)
+            least, middle = (by_halves, 0) if columns.is_number(name) else (few, plan.finer)
             ladders[name] = Ladder.of(mass, least, middle=middle, tree=trees.get(name, ()))
         return cls(columns=columns, plan=plan, pairs=pairs, share=share, ladders=ladders)
 
@@ -346,11 +359,13 @@ def _groupings(columns: OneWays, names: Sequence[str], noise: float, plan: PairP
     masses, numeric = [columns.histograms[n].mass for n in names], [columns.is_number(n) for n in names]
     total = np.array([max(m.sum(), 1.0) for m in masses])
     most = np.log(total / 2)
-    finest = np.log(total / np.where(numeric, plan.ordered, plan.finest))
+    finest = np.array(
+        [t / plan.ordered if n else plan.fewest_rows(m) for t, n, m in zip(total, numeric, masses, strict=True)]
+    )
     bound = np.full(len(names), np.log(plan.least * noise))
 
     def merged() -> tuple[list[np.ndarray], np.ndarray]:
-        least = np.exp(np.clip(bound, finest, most))
+        least = np.clip(np.exp(bound), finest, total / 2)
         groups = [merge(m, least=float(rows)) for m, rows in zip(masses, least, strict=True)]
         return groups, np.array([g.max() + 1.0 for g in groups])
 
