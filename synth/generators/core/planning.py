@@ -52,8 +52,8 @@ class PairPlan:
     named: float = 2.0
     areas: float = 4.0
     least: float = 1.5
-    ratio: float = 2.5
-    levels: int = 5
+    ratio: float = 1.6
+    levels: int = 9
     rounds: int = 12
     spare: float = 0.03
     hidden: float = 0.02
@@ -63,7 +63,7 @@ class PairPlan:
     wide: int = 400
     second: float = 0.4
     chosen: int = 4
-    finer: int = 4
+    finer: int = 8
     closer: float = 0.1
     worth: float = 0.02
     hides: float = 0.02
@@ -116,7 +116,7 @@ class Ladder:
     def coarser(self, mass: np.ndarray, ratio: float) -> "Ladder":
         """With ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
         groups = list(self.groups)
-        more = np.minimum(self.least[-1] * ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
+        more = np.minimum(self.least[-1] * ratio ** np.arange(2.0, 2 * DEEPER + 1, 2), mass.sum() / 3)
         for bound in more:
             groups.append(merge_areas(mass, groups[-1], least=bound, levels=self.tree))
         return replace(self, least=np.append(self.least, more), groups=groups)

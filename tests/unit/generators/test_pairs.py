@@ -76,6 +76,20 @@ def test_a_number_has_few_bins_of_even_weight_however_little_noise_there_is(mu):
         assert weights.max() < 2 * weights.min()
 
 
+@pytest.mark.parametrize(("size", "bins"), [(41, 41), (700, 256)])
+def test_rare_categories_stand_alone_where_noise_lets_them_up_to_so_many(size, bins):
+    """Hardly any noise, 100,000 rows, nearly all of one country: others are one in a thousand or fewer."""
+    rng = np.random.default_rng(3)
+    rare = 1 / np.arange(1, size)
+    country = rng.choice(size, 100_000, p=np.append(0.97, 0.03 * rare / rare.sum()))
+    facts = {"country": [str(i) for i in range(size)], "race": ["a", "b", "c"]}
+    schema = Schema.model_validate({"columns": {n: {"type": "categorical", "categories": c} for n, c in facts.items()}})
+    setting = Setting(schema=schema, mu=5000.0, sensitivity=1.0)
+    session = OpenSession({"country": country, "race": rng.integers(0, 3, 100_000)}, setting)
+    (table,) = Mixture(rounds=0).measure(Run(session, setting))[1].question.marginals
+    assert 0.98 * bins <= table.bins[0].size <= bins
+
+
 @pytest.mark.parametrize("plan", [PairPlan(wide=10), PairPlan(wide=10, second=0.9, chosen=30), PairPlan(wide=99)])
 def test_the_whole_budget_is_spent_in_either_way(plan):
     releases, session, setting = measured(plan)
