@@ -67,7 +67,7 @@ def skewed(num_rows: int, part: float) -> dict[str, np.ndarray]:
 SKEWED = Schema.parse({"columns": {n: codes(*[f"v{j}" for j in range(30)]) for n in NAMES}})
 
 
-@pytest.mark.parametrize(("mu", "part"), [(0.05, 0.75), (0.07, 0.6)])
+@pytest.mark.parametrize(("mu", "part"), [(0.05, 0.7), (0.07, 0.6)])
 def test_what_is_left_is_divided_where_dependence_is_hardly_seen(mu, part):
     """Tables, then single columns again, and all of it is spent. All groupings of a column are unions of its finest:
     a fit that combines them failed once, after the spend."""
@@ -98,5 +98,5 @@ def test_independence_is_believed_of_each_faint_table_as_far_as_its_counts_bear_
     columns = estimate_columns(releases, setting)
     weights = {t.marginal.columns: t.weight for t in independence_targets(tables, columns)}
     depends = weights.pop(("c0", "c1"))
-    assert depends < 0.3 < 0.7 < min(weights.values())
+    assert depends < 0.4 < 0.7 < min(weights.values())
     assert independence_targets(tables, replace(columns, setting=setting_of(5000, 5.0))) == []
