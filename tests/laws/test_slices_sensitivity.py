@@ -21,6 +21,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Encoding, Slices
 from synth.questions.slices import DIRECTION_BITS
 from tests.evil_twins import Silent
+from tests.shifts import gaussian_delta
 
 A = Bins.each("a", 2)
 B = Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1])  # position 1 is in no bin
@@ -207,7 +208,9 @@ def test_fixed_directions_lengthen_a_row_by_no_more_than_is_charged(relation, k)
     assert longest <= np.sqrt(8 / k) + 1e-6
     for sigma in (0.5, 4.0) if relation is not Relation.REPLACE_ONE else ():  # Proposition 3's m = 8 / k, a move of 1
         printed = min(a * 8 / k / (2 * sigma**2) + log(1e5) / (a - 1) for a in 1 + np.geomspace(1e-2, 1e3, 400))
-        assert derived_epsilon(event.sensitivity / sigma, 1e-5) < 0.99 * printed
+        exact = derived_epsilon(event.sensitivity / sigma, 1e-5)
+        assert exact < 0.99 * printed
+        assert 0.97e-5 < gaussian_delta(exact, event.sensitivity / sigma) <= 1e-5
     for at in range(0, 8, k):
         assert np.allclose(turn[:, at : at + k].T @ turn[:, at : at + k], np.eye(k), atol=1e-6)
 

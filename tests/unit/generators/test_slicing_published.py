@@ -139,7 +139,7 @@ def test_a_small_ridge_takes_noise_for_a_divergence():
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     """Orthonormal; means, covariances and the first coordinate's Beta law are those of the uniform one; what is made is
-    smoothed."""
+    smoothed, and seen along the frames that the release is seen along."""
     dim, count = 7, 4000
     result = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
     assert torch.allclose(result.transpose(1, 2) @ result, torch.eye(k).expand(count, k, k), atol=1e-5)
@@ -152,12 +152,18 @@ def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     assert np.abs(entries.T @ entries / count - np.eye(dim * k) / dim).max() < 6 * sqrt(3 / count) / dim
     rows, sigma = torch.full((1, dim), 1 / sqrt(dim)), 0.5  # one row over and over: what differs is the smoothing
     made = mlp.network([1], rng=np.random.default_rng(0), device="cpu", start=None, widths=[2])
-    values = training.SliceValues(np.zeros((1, dim)), device="cpu")
+    values = training.SliceValues(rows.numpy(), device="cpu")
     facts = {"values": values, "directions": None, "table": rows, "sigma": sigma, "size": 0.0, "rate": 1.0}
     goal = training.SliceTarget(**facts, rng=np.random.default_rng(0))
-    smooth = training.sliced(made, goal, batch=count, k=k, num_slices=k)[1].detach()
+    real, smooth = (x.detach() for x in training.sliced(made, goal, batch=count, k=k, num_slices=k))
     assert smooth.shape == (1, count, k)
-    assert smooth.std(1).numpy() == pytest.approx(sigma, rel=0.06), "N of Definition 4"
+    noise = (smooth - real)[0].numpy() / sigma
+    assert np.abs(noise.T @ noise / count - np.eye(k)).max() < 6 * sqrt(2 / count), "N of Definition 4"
+    assert np.abs(noise.mean(0)).max() < 6 / sqrt(count), "along the same frames"
+    real, plain = training.sliced(made, replace(goal, sigma=0.0), batch=2, k=k, num_slices=8 * k)
+    assert real.shape == (8, 2, k)
+    assert torch.allclose(real, plain, atol=1e-6)
+    assert len(real.unique(dim=0)) == 8, "frames of their own"
 
 
 FACTS = {"loss": "kl", "directions": "gaussian", "num_slices": 21, "batch": 40}
@@ -167,7 +173,7 @@ PUBLISHED = Slicing(**FACTS, form="published", k=4, hidden=16, layers=3, steps=4
 def test_definition_5_groups_of_k_directions_stay_as_they_are_and_u_and_v_are_gaussian():
     """In the published form slice s is columns (s - 1) k + 1 to s k of U, in every step; else they are dealt anew.
 
-    U is N(0, 1 / d), what is released U and X U + V, V of N(0, sigma^2): on equal rows, whose order is secret.
+    U is N(0, 1 / d), what is released U and X U + V, V of N(0, sigma^2): on equal rows; others stand in secret order.
     """
     releases, _, _ = measured(PUBLISHED)
     release = releases[0]
@@ -187,6 +193,15 @@ def test_definition_5_groups_of_k_directions_stay_as_they_are_and_u_and_v_are_ga
         assert abs(z_of_squares(numbers)) < 4.9
         assert stats.kstest(numbers, "norm").pvalue > 1e-6
     assert np.linalg.norm(same, axis=1).max() <= 1
+    assert np.array_equal(told.values, np.rint(told.values / asked.grain) * asked.grain), "on a lattice"
+    fine, kinds = replace(asked, sigma=2.0**-10), {n: np.arange(20) % 2 for n in rows}
+    exact, orders = slices.sums(fine, kinds, Silent()) * fine.pitch, set()
+    for seed in range(20):
+        told = slices.answer(fine, kinds, SeededNoise(seed))
+        near = np.linalg.norm(told.values[:, None] - exact[:2] @ told.directions, axis=2).argmin(1)
+        assert sum(near) == 10
+        orders.add(tuple(near))
+    assert len(orders) > 10, "the rows' own, in a secret order"
 
 
 def fitted(generator, seed=0):
