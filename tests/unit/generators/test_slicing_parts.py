@@ -1,14 +1,18 @@
 """Parts of the slicing generators: moments, divergences, the network."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from synth.generators.base import Fit
 from synth.generators.micro_batches import Pieces
 from synth.generators.papers import mlp
 from synth.generators.papers import slice_moments as slicing_moments
 from synth.generators.papers import slice_training as training
 from synth.generators.papers.slice_training import DIVERGENCES, divergence, ratio, wasserstein
+from synth.generators.papers.slicing import Slicing
 from tests.evil_twins import z_of_squares
 from tests.unit.generators.simulated_slices import simulated
 
@@ -88,11 +92,14 @@ def test_the_published_estimator_is_its_transcription(kind):
 
 
 def test_a_step_of_algorithm_1_is_its_transcription(monkeypatch):
-    """Released rows, the same along all slices; made rows on fixed U, noise of sigma drawn anew; Equation 5 of both."""
+    """Released rows, the same along all slices; made rows on fixed U, noise of sigma drawn anew; Equation 5 of both.
+
+    So does a training of form=published step, from a random start, at a constant rate.
+    """
     rng, batch = np.random.default_rng(0), 4000
     values, turn = rng.normal(size=(30, 4)), torch.as_tensor(rng.normal(size=(3, 4)))
     rows = torch.as_tensor(rng.normal(size=(batch, 3)))
-    monkeypatch.setattr(training, "summed_rows", lambda *_: rows)
+    monkeypatch.setattr(training, "summed_rows", lambda _, __, size: rows[:size])
     made = mlp.network([3], rng=np.random.default_rng(0))
     facts = {"values": training.SliceValues(values, device="cpu"), "directions": turn, "table": torch.eye(3)}
     goal = training.SliceTarget(sigma=0.5, size=0.0, rate=1.0, rng=np.random.default_rng(1), **facts)
@@ -107,6 +114,20 @@ def test_a_step_of_algorithm_1_is_its_transcription(monkeypatch):
     pair = [x[:, :8].double() for x in steps[0]]
     loss = training.apart(lambda x, y: divergence(x, y, kind="kl", ridge=1.0), Pieces(), *pair)
     assert float(loss) == pytest.approx(float(transcribed(*pair, DIVERGENCES["kl"], ridge=1.0)), abs=1e-6)
+    facts = {"loss": "kl", "directions": "gaussian", "form": "published", "epochs": 3, "learning_rate": 2e-5}
+    by = Slicing(**facts, batch=8)._training(SimpleNamespace(question=SimpleNamespace(rate=1.0), values=values))
+    sliced, asked, start = training.sliced, {}, {}
+    monkeypatch.setattr(training, "target", lambda *_, **__: goal)
+    monkeypatch.setattr(
+        training, "sliced", lambda *a, **k: asked.update(k, both=[x.double() for x in sliced(*a, **k)]) or asked["both"]
+    )
+    monkeypatch.setattr(mlp, "network", lambda *_, **k: start.update(k) or made)
+    monkeypatch.setattr(mlp, "train", lambda _, step, **k: asked.update(k, loss=float(step())))
+    training.network(None, [np.ones(3)], 30, by, Fit(np.random.default_rng(0)))
+    assert (asked["shuffled"], asked["steps"], start["start"]) == (False, 3 * 4, None)
+    assert asked["rate"] == asked["last_rate"] == 2e-5
+    wanted = transcribed(*asked["both"], DIVERGENCES["kl"], ridge=1.0)
+    assert asked["loss"] == pytest.approx(float(wanted), abs=1e-6)
 
 
 def test_a_ratio_is_high_at_real_points_where_made_ones_are():

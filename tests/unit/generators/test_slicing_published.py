@@ -150,7 +150,7 @@ def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     entries = result.reshape(count, -1).numpy()
     assert np.abs(entries.mean(0)).max() < 6 / sqrt(dim * count)
     assert np.abs(entries.T @ entries / count - np.eye(dim * k) / dim).max() < 6 * sqrt(3 / count) / dim
-    rows, sigma = torch.full((1, dim), 1 / sqrt(dim)), 0.5  # one row over and over: what differs is the smoothing
+    rows, sigma = torch.linspace(0.1, 0.5, dim)[None], 0.5  # one row over and over: what differs is the smoothing
     made = mlp.network([1], rng=np.random.default_rng(0), device="cpu", start=None, widths=[2])
     values = training.SliceValues(rows.numpy(), device="cpu")
     facts = {"values": values, "directions": None, "table": rows, "sigma": sigma, "size": 0.0, "rate": 1.0}

@@ -137,7 +137,10 @@ def one_of_four(epsilon, *, order, draws=400_000):
 
 @pytest.mark.parametrize("epsilon", [0.7, 1.2])
 def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
-    """The bound holds, is not twice too large; Lemma 1's, for which another drawn row is free, fails."""
+    """The bound holds, is not twice too large; Lemma 1's, for which another drawn row is free, fails.
+
+    The bound by hand, and the noise at the published settings by it and by Lemma 1.
+    """
     law = Shift(2, 3)
     for order in (1, 0):
         result, error, facts = one_of_four(epsilon, order=order)
@@ -149,16 +152,13 @@ def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
     assert printed == pytest.approx(delta(epsilon, law, swap=1e-9, **facts))
     assert printed == pytest.approx(delta(epsilon, law, **facts)), "where the others are told as zero rows it holds"
     assert printed < result - 4.9 * error
-
-
-def test_drawn_records_by_hand_and_at_the_published_settings():
     mu, q = np.array([0.8]), 0.3
-    above = 1 + (exp(1.0) - 1) / q
+    above = 1 + (exp(epsilon) - 1) / q
     wanted = q * (
-        (1 - exp(1.0) / above) * gaussian_delta(np.log(above), SWAP * mu)
-        + exp(1.0) / above * gaussian_delta(np.log(above), mu)
+        (1 - exp(epsilon) / above) * gaussian_delta(np.log(above), SWAP * mu)
+        + exp(epsilon) / above * gaussian_delta(np.log(above), mu)
     )
-    assert without_replacement(1.0, mu, rate=q, swap=SWAP) == pytest.approx(wanted)
+    assert without_replacement(epsilon, mu, rate=q, swap=SWAP) == pytest.approx(wanted)
     results = [sigma_at(e, 1e-5, Shift(778, 200), rate=0.25, swap=SWAP) for e in (5.1, 8.1)]
     assert results == pytest.approx([0.4856, 0.3579], abs=1e-4)
     paper = [theorem_1(e, 1e-5, dim=778, num_slices=200, rate=0.25) for e in (5.1, 8.1)]
