@@ -7,17 +7,19 @@ import pytest
 from scipy.stats import norm
 
 from synth.errors import UsageError
+from synth.generators.papers.dp_kernel import DPKernel
 from synth.mechanisms import functional
 from synth.mechanisms.functional import Functional
 from synth.privacy.accounting.events import total_mu
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
+from synth.questions import Bins, Block, FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
 from synth.questions.kernels import INVERSE, MOST_EXCESS, PITCH, TRUNCATED
 from tests.evil_twins import Silent
 from tests.laws.tiny_tables import by_one_row
 from tests.shifts import gaussian_delta
+from tests.unit.generators.embedding_helpers import chain, measured
 from tests.unit.privacy import published_bounds
 
 ADD = Adjacency(relation=Relation.ADD_REMOVE)
@@ -97,12 +99,23 @@ def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation)
         assert largest > 0.998 * bound, "with a row's own point asked, all but the nugget's share is reached"
 
 
+class Known(Silent):
+    """Noise of known numbers, STEPS of its deviation."""
+
+    def gaussian_counts(self, shape, *, sigma):
+        return np.rint(sigma * STEPS[: shape[0]]).astype(np.int64)
+
+
+STEPS = np.linspace(-40, 40, 60)
+
+
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("case", CASES)
 def test_both_definitions_of_privacy_hold_at_any_finite_set_of_points(case, relation):
     """(1, 1e-5) and Renyi's alpha / 2 sigma^2, by noise and sums as they are; a move is no longer than in k's space.
 
-    On points that are added one after the other, by which the divergence only grows.
+    On points that are added one after the other, by which the divergence only grows. What is told is the factor of the
+    covariance times whitened sums with noise of the stated size; it is charged as such.
     """
     question, batches = CASES[case]
     size = functional.sensitivity(Adjacency(relation=relation))
@@ -120,6 +133,18 @@ def test_both_definitions_of_privacy_hold_at_any_finite_set_of_points(case, rela
         assert np.all(mu * asked.sigma <= lengths + 1e-9)
         assert np.all(mu >= before - 1e-6)
         before = mu
+    plain, noised = (reported(asked, [asked.points], ROWS, noise)[0] for noise in (Silent(), Known()))
+    whole = np.linalg.solve(plain.factor, functional.sums(asked, plain.points, columns(ROWS)) * TRUNCATED)
+    assert plain.noisy == pytest.approx(whole, abs=asked.grain)
+    assert noised.noisy - plain.noisy == pytest.approx(STEPS[: len(whole)] * asked.deviation, abs=2 * asked.grain)
+    assert noised.values.ravel() == pytest.approx(noised.factor @ noised.noisy)
+    covariance = asked.kernel.gram(plain.points, plain.points, gradients=asked.gradients) + asked.nugget * np.eye(
+        len(whole)
+    )
+    assert plain.factor @ plain.factor.T == pytest.approx(covariance, abs=1e-9)
+    assert total_mu(Functional().events(asked, Adjacency(relation=relation))) == pytest.approx(calibrate(1.0, 1e-5))
+    printed = (e / np.sqrt(2 * np.log(1.25e5)) for e in (8.4, 8.5))  # the text's noise, which it has for every epsilon
+    assert gaussian_delta(8.4, next(printed)) <= 1e-5 < gaussian_delta(8.5, next(printed))
     assert gaussian_delta(1.0, mu.max()) <= 1e-5
     z, orders = np.linspace(-30, 30, 6001), (1.5, 4.0, 30.0)
     stated = published_bounds.gaussian(sensitivity=size, sigma=asked.sigma, orders=orders).values
@@ -144,11 +169,18 @@ def apart(kernel, row, other):
 
 
 def test_a_row_moves_its_own_labels_part_alone_and_a_replaced_label_two():
-    """Squares of parts add up to the whole's: at most the dearest part's, also where a row changes its part."""
+    """Squares of parts add up to the whole's: at most the dearest part's, also where a row changes its part.
+
+    Such a kernel is what variant=parallel asks about.
+    """
+    releases, setting, _ = measured(DPKernel(form="gaussian", variant="parallel", anchors=40), chain(300))
+    asked = next(r.question.kernel for r in releases if isinstance(r, FunctionalRelease))
+    assert asked.label.column == setting.schema.target
     question, batches = CASES["classes"]
     points = np.concatenate(batches)
     sets = [points, points[points[:, -1] == 0], points[points[:, -1] == 1]]
     states = [reported(question, [p], [])[0] for p in sets]
+    assert not question.kernel.gram(*sets[1:]).any(), "a block of covariance a label"
 
     def squares(rows, instead):
         moves = [whitened(question, rows, s) - whitened(question, instead, s) for s in states]
@@ -184,6 +216,7 @@ def test_a_path_chosen_by_another_adds_its_mu_in_squares():
         assert np.linalg.norm(np.concatenate(both)) <= mu * (1 + 1e-6)
     curves = [published_bounds.gaussian(sensitivity=1, sigma=s) for s in (2.0, 3.0)]
     assert derived_epsilon(mu, 1e-5) < published_bounds.sequential(curves).epsilon(1e-5)
+    assert 0.97e-5 < gaussian_delta(derived_epsilon(mu, 1e-5), mu) <= 1e-5
 
 
 def test_a_persons_rows_add_up():

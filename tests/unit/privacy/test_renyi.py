@@ -7,6 +7,9 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
 from synth.privacy.accounting import renyi
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import GaussianDpEvent as GaussianEvent
+from synth.privacy.accounting.events import PureDpEvent, total_mu
 from synth.privacy.accounting.gaussian import derived_epsilon
 from synth.privacy.relation import Relation
 from tests.shifts import gaussian_delta
@@ -46,9 +49,14 @@ def test_divergences_of_runs_chosen_one_after_the_other_add_up(order):
     assert of(*alike).values == pytest.approx(both.values)
     for count in (2, 10, 60):  # Gaussian runs, whose mu adds in squares
         curve = published_bounds.sequential([published_bounds.gaussian(sensitivity=1, sigma=10.0)] * count)
-        exact = derived_epsilon(0.1 * count**0.5, 1e-6)
+        mu = total_mu([GaussianEvent(name="g", sensitivity=1.0, sigma=10.0)] * count)
+        assert mu == pytest.approx(0.1 * count**0.5)
+        exact = derived_epsilon(mu, 1e-6)
         assert exact < curve.epsilon(1e-6)
-        assert 0.97e-6 < gaussian_delta(exact, 0.1 * count**0.5) <= 1e-6
+        assert 0.97e-6 < gaussian_delta(exact, mu) <= 1e-6
+    several = [PureDpEvent(name="p", sensitivity=e, sigma=1.0, count=50) for e in (0.1, 0.2)]  # others
+    added = 50 * sum(renyi.randomised_response(e, renyi.ORDERS) for e in (0.1, 0.2))
+    assert epsilon_of(several, 1e-6) == pytest.approx(renyi.epsilon_of_curve(added, 1e-6), rel=1e-3)
 
 
 FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0), (1.0, 10.0)}
@@ -170,6 +178,9 @@ def test_parts_cost_the_dearest_or_two_when_a_row_is_replaced():
     pairs = ((p, q), (np.outer(p, other), np.outer(q, other)))
     alone, beside = (np.log(np.sum(a**8 * b**-7.0)) / 7 for a, b in pairs)
     assert beside == pytest.approx(alone)
+    moved = np.log(np.sum(np.outer(p, q) ** 8 * np.outer(q, p) ** -7.0)) / 7  # out of the first, into the second
+    curves = [published_bounds.Curve(orders=(8,), values=(v,)) for v in (alone, np.log(np.sum(q**8 * p**-7.0)) / 7)]
+    assert published_bounds.parallel(curves, relation=REPLACE, replaced=curves).values == pytest.approx((moved,))
     root = 2**0.5
     parts = [published_bounds.gaussian(sensitivity=1, sigma=2.0)] * 7
     within = [published_bounds.gaussian(sensitivity=root, sigma=2.0)] * 7
