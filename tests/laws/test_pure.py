@@ -86,6 +86,9 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
     noisy = renyi.laplace(epsilon, ORDERS)
     assert noisy == pytest.approx(np.log((up + down) / (2 * ORDERS - 1)) / (ORDERS - 1))
     assert (noisy <= most).all()
+    law = discrete(3.0)
+    own = [log(np.sum(law[1:] ** a * law[:-1] ** (1 - a))) / (a - 1) for a in ORDERS[:3]]  # on a lattice, moved by one
+    assert renyi.laplace(1 / 3, ORDERS[:3], step=1 / 3) == pytest.approx(own, rel=1e-5)
     next_to_1 = np.array([1 + 1e-6])  # where the lecture prints both by themselves
     assert renyi.randomised_response(epsilon, next_to_1) == pytest.approx((2 * truth - 1) * epsilon, rel=1e-5)
     assert renyi.laplace(epsilon, next_to_1) == pytest.approx(epsilon + exp(-epsilon) - 1, rel=1e-5)
