@@ -1,8 +1,10 @@
 """Imports point one way; privacy noise has one source. Read from the code itself, so a new arrow fails here."""
 
 import ast
+import inspect
 import os
 import re
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -83,6 +85,14 @@ def test_generators_never_see_rows_noise_or_ledger():
         rooms = {name.split(".")[0] for name in imports(path)}
         assert not rooms & {"privacy", "mechanisms", "sources", "pipeline"}, path
         assert not imports(path) & {"schema.codec"}, path
+    from synth.generators import GENERATORS
+    from synth.generators.base import Fit, Run
+
+    for made in map(type, GENERATORS.values()):  # and nobody hands them any
+        assert [*inspect.signature(made.measure).parameters] == ["self", "run"]
+        assert [*inspect.signature(made.fit).parameters] == ["self", "releases", "setting", "how"]
+    handed = {f.name for kind in (Run, Fit) for f in fields(kind)}
+    assert handed == {"ask", "setting", "rng", "device", "progress"}
 
 
 def test_the_command_line_adds_nothing_to_the_library():

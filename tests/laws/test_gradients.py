@@ -6,14 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from synth.errors import BudgetError, UsageError
+from synth.generators import GENERATORS
 from synth.mechanisms import embeddings, nearest, pulls, votes
 from synth.mechanisms import gradients as mechanism
 from synth.numeric import networks
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon
 from synth.privacy.accounting.losses import sampled_sigma
+from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import (
     Bins,
@@ -40,6 +43,14 @@ NETWORKS = [
     *(("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)),
     ("latent flow", 2),
 ]
+TRAINED = {
+    "critic": {"dp_ctgan", "dp_autogan"},
+    "autoencoder": {"dp_vae"},
+    "flow": {"dp_flow"},
+    "denoiser": {"dp_diffusion"},
+    "transport": {"dp_sinkhorn"},
+    "classifier": {"private_set"},
+}
 SHAPES = {
     "latent flow": {"network": "autoencoder", "depth": 2},
     "flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])},
@@ -83,13 +94,20 @@ def reported(plan, weights, codes):
 @pytest.mark.parametrize(("network", "latent"), NETWORKS)
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_a_row_moves_the_sum_by_at_most_the_clip(network, latent, scale):
-    """All neighbours of a table, every possible row added: the sum moves by at most C, and by nearly C at worst."""
+    """All neighbours of a table, every possible row added: the sum moves by at most C, and by nearly C at worst. Of no
+    rows each step tells its noise. And which methods train so."""
+    assert {n for n, g in GENERATORS.items() if getattr(g, "network", "") == network} == TRAINED.get(network, set())
     plan = descent(network, latent, clip=0.5, sigma=0.5)
     weights = weights_of(plan, scale)
     before = reported(plan, weights, EVERY)
     moves = [np.linalg.norm(reported(plan, weights, [*EVERY, row]) - before) for row in EVERY]
     assert max(moves) <= 0.5
     assert max(moves) > 0.45
+    door, steps = mechanism.Descents(), [Step(descent=plan, number=i, weights=weights) for i in range(plan.steps)]
+    z = np.concatenate([door.answer(s, rows_of(EVERY[:0]), SystemNoise()).values for s in steps]) / plan.sigma
+    assert 1e-9 < stats.chi2.cdf(z @ z, len(z)) < 1 - 1e-9
+    with pytest.raises(BudgetError):
+        door.events(steps[0], Adjacency(relation=Relation.ADD_REMOVE))
 
 
 def test_a_falling_clip_moves_each_step_by_its_own_clip_and_no_less():

@@ -5,12 +5,16 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from synth.generators import GENERATORS
+from synth.generators.papers.teachers import Pulled
 from synth.mechanisms import pulls
 from synth.mechanisms.votes import TaughtTeachers
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import event as stored
 from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Pulls, PullsRelease, Teachers
 from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
@@ -22,6 +26,9 @@ BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
 PROJECTION = np.linalg.qr(np.random.default_rng(1).standard_normal((5, 3)))[0]
 FORMS = {CLIPPED: {"unit": 0.05}, SIGNS: {"kept": 2}, BALLOTS: {"kept": 4, "projection": PROJECTION}}
+
+
+METHODS = {"gs_wgan": CLIPPED, "datalens": SIGNS, "g_pate": BALLOTS}
 
 
 def question(form, *, seed=3, sigma=10.0, teachers=8):
@@ -38,8 +45,16 @@ def reported(asked, codes):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_moves_each_answer_by_at_most_the_stated_length(form):
-    """All rows that may come, and all that may replace the last, in two rounds; the worst is near what is stated."""
+    """All rows that may come, and all that may replace the last, in two rounds; the worst is near what is stated. Of no
+    rows an answer is its noise. And which methods ask so."""
+    pulled = {n: g for n, g in GENERATORS.items() if isinstance(g, Pulled)}
+    assert {n: g.asking(8)["form"] for n, g in pulled.items()} == METHODS
     worst, cells = 0.0, 0
+    asked = question(form)
+    none = {n: np.zeros(0, dtype=np.int64) for n in "ab"}
+    told = [pulls.Pulling().answer(asked, none, SystemNoise()).values.ravel() for _ in range(5)]
+    z = np.concatenate(told) / asked.teachers.sigma
+    assert 1e-9 < stats.chi2.cdf(z @ z, len(z)) < 1 - 1e-9
     for seed in range(4):
         asked = question(form, seed=seed)
         table = EVERY[np.random.default_rng(seed).integers(0, 6, 14)]

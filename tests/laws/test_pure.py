@@ -79,6 +79,10 @@ def test_randomised_response_is_the_worst_of_pure_privacy():
         p /= p.sum()  # within epsilon / 2 of 1 either way: the ratio stays within epsilon
         ours = [log(np.sum(p**a * q ** (1 - a))) / (a - 1) for a in ORDERS]
         assert (ours <= most * (1 + 1e-9)).all()
+    p, q = np.array([exp(epsilon), 1.0]), np.array([1.0, exp(epsilon)])
+    over_p = [log(p @ (p / q) ** a / p.sum()) / (a - 1) for a in ORDERS]  # misprinted: the next order, more
+    assert over_p == pytest.approx(renyi.randomised_response(epsilon, ORDERS + 1) * ORDERS / (ORDERS - 1))
+    assert (over_p > most * 1.03).all()
     truth = exp(epsilon) / (1 + exp(epsilon))
     lecture = np.log(truth**ORDERS * (1 - truth) ** (1 - ORDERS) + (1 - truth) ** ORDERS * truth ** (1 - ORDERS))
     assert most == pytest.approx(lecture / (ORDERS - 1))

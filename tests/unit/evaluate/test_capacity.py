@@ -49,7 +49,9 @@ def grid(law, shift: float, points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_linear_attacker_sees_less_of_laplace_noise_than_there_is(epsilon):
     assert 0 < laplace_linear_kl(epsilon) < laplace_kl(epsilon)
-    assert laplace_renyi_at_least(epsilon, 2.0) <= laplace_renyi(epsilon, 2.0) < epsilon, "Corollary 1 prints epsilon"
+    for order in (2.0, 5.0):
+        assert laplace_renyi_at_least(epsilon, order) == pytest.approx(epsilon - log(2) / (order - 1))
+        assert laplace_renyi_at_least(epsilon, order) <= laplace_renyi(epsilon, order) < epsilon, "printed: epsilon"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
@@ -70,10 +72,10 @@ def test_closed_forms_are_the_definitions(epsilon):
     seen = laplace_linear_renyi(epsilon, 3.0)
     assert restricted_renyi(p, q, points[:, None], 3.0) == pytest.approx(seen, rel=2e-3)
     assert 0 < seen < laplace_renyi(epsilon, 3.0)
-    a, moves = 3.0, (0.7, 0.4)  # Theorems 11 and 12 as printed, of two numbers
+    a, moves = 3.0, (0.7, -0.4)  # Theorems 11 and 12 as printed, of two numbers
     told = [of_strategy(np.array([[v] for v in moves]), n, 1 / epsilon, a)["unrestricted"] for n in NOISES]
     up, down = 1 / 2 + 1 / (4 * a - 2), 1 / 2 - 1 / (4 * a - 2)
-    one_by_one = [log(up * np.exp(v * (a - 1) * epsilon) + down * np.exp(-v * a * epsilon)) for v in moves]
+    one_by_one = [log(up * np.exp(abs(v) * (a - 1) * epsilon) + down * np.exp(-abs(v) * a * epsilon)) for v in moves]
     assert told == pytest.approx([sum(one_by_one) / (a - 1), a * epsilon**2 * sum(v * v for v in moves) / 2])
 
 
@@ -97,7 +99,8 @@ def test_table_1_entry_by_entry():
     for s in (0.3, 1.0, 5.0):
         whole = {n: sum(unrestricted(n, s / v, a) for v in moves) for n in NOISES}
         assert whole["gaussian"] == pytest.approx(a * sum(v * v for v in moves) / (2 * s * s))
-        assert whole["laplace"] >= sum(laplace_renyi_at_least(v / s, a) for v in moves)
+        assert whole["laplace"] >= sum(moves) / s - 2 * log(2) / (a - 1)
+        assert laplace_renyi(1 / s, a) >= laplace_renyi_at_least(1 / s, a) == pytest.approx(1 / s - log(2) / (a - 1))
         for noise, one, several in (("laplace", 2.0, 1.0), ("gaussian", np.sqrt(2 * np.pi), np.sqrt(np.pi / 2))):
             printed = log(1 + one ** (a - 1) / s**a) / (a - 1)
             assert published_linear_renyi(noise, s, a) == pytest.approx(printed)

@@ -5,16 +5,19 @@ import json
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.method import with_options
 from synth.generators.papers.teachers import Student
+from synth.mechanisms.votes import Classes
 from synth.numeric.networks import Autoencoder, arrays, critic, load, one_hot, start, straighten, zeroed
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
-from synth.questions import DescentRelease
+from synth.privacy.noise import SystemNoise
+from synth.questions import DescentRelease, Votes
 from synth.release import folder
 from tests.conformance.measuring import measured
 from tests.conftest import SMALL, small_frame
@@ -182,11 +185,16 @@ def test_more_teachers_than_memory_holds_are_refused(monkeypatch):
 
 
 def test_pate_gans_student_learns_shares_of_votes_and_no_labels(monkeypatch):
-    """What it is told are noisy votes by teachers, no whole numbers; told 0.3 of a row it comes to say 0.3 of it."""
+    """What it is told are noisy votes by teachers, no whole numbers; told 0.3 of a row it comes to say 0.3 of it. The
+    votes' noise is what spends the budget: of no rows they are nothing else."""
     told, asked = [], Student.note
     monkeypatch.setattr(Student, "note", lambda *given: (told.append(given[2]), asked(*given)))
-    measured("pate_gan", epsilon=15.0)
-    shares = np.concatenate(told)
+    releases, _, door = measured("pate_gan", epsilon=15.0)
+    shares, plan = np.concatenate(told), releases[-1].question
+    assert 14.9 < epsilon_of(door.events, 1e-5) <= 15.0
+    none, rows = {b.column: np.zeros(0, dtype=np.int64) for b in plan.bins}, np.zeros((100, len(plan.bins)), dtype=int)
+    votes = Classes().answer(Votes(teachers=plan, lessons=rows, asked=rows, moves=1), none, SystemNoise()).values
+    assert 1e-9 < stats.chi2.cdf(votes @ votes / plan.sigma**2, 100) < 1 - 1e-9
     assert np.mean(np.abs(shares - np.rint(shares)) > 0.02) > 0.8
     rng, rows = np.random.default_rng(0), np.array([[0, 0], [2, 1]])
     student = Student([3, 2], hidden=8, rng=rng)

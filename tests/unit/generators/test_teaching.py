@@ -1,6 +1,6 @@
 """`mwem` and `small_db` keep strong dependences on tables they fit, refuse others by name, and hold their budget."""
 
-from math import log, sqrt
+from math import ceil, comb, log, sqrt
 
 import numpy as np
 import pytest
@@ -11,7 +11,11 @@ from synth.generators.base import Fit, Run, Setting
 from synth.generators.papers import queries as query_errors
 from synth.generators.papers.queries import BoxWeights, Mwem, Online, OnlineWeights, SmallDb, boxes
 from synth.mechanisms import counts
+from synth.mechanisms.above import Comparisons
+from synth.privacy.accounting.compare_runs import zcdp
+from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
+from synth.questions import Above
 from tests.conftest import SMALL
 from tests.unit.generators.helpers import measured, paid
 
@@ -89,6 +93,13 @@ def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
         truth = counts.exact([box], held)[0][0]
         assert abs(answer - truth) < online.threshold + 25 * online.scale
     assert 0 < 30 - online.left < 30
+    box, said = asked[0], []
+    assert 0 < door.epsilon_derived <= 5.0
+    for _ in range(200):  # at the threshold noise alone decides, each time another's
+        truth = int(counts.exact([box], held)[0][0])
+        at = Above(purpose="t", number=0, box=box, expected=truth, threshold=0, scale=online.scale)
+        said.append(Comparisons().answer(at, held, SystemNoise()).above)
+    assert 50 < sum(said) < 150
     counted = [r for r in online.releases if r.question.purpose == query_errors.MEASURING]
     for release in counted:
         assert online.weights.count(release.question.tables[0]) == pytest.approx(
@@ -133,11 +144,12 @@ def test_small_db_has_the_accuracy_that_it_promises():
     assert root < best < 3 / 2 * 4 ** (1 / 3) * root + 2 / (rows * epsilon) * log(4)
     held = {"a": np.arange(rows) % 3 // 2, "b": np.arange(rows) % 5 // 3}
     truth = np.bincount(2 * held["a"] + held["b"], minlength=4) / rows
-    for _ in range(20):
-        (release,), _, door = measured(generator, held, TWO, epsilon=epsilon, delta=0.0, relation=Relation.REPLACE_ONE)
+    for spent in (4.0, *[epsilon] * 20):
+        (release,), _, door = measured(generator, held, TWO, epsilon=spent, delta=0.0, relation=Relation.REPLACE_ONE)
+        assert 0.999 * spent < door.epsilon_derived <= spent
+        assert len(release.question.expected[0]) == comb(4 + 12 - 1, 12), "all databases of 12, at any epsilon"
         made = release.question.expected[0][release.index] / rows
         assert np.abs(made - truth).max() <= promised
-    assert door.epsilon_derived <= 1.0
 
 
 def test_an_accuracy_of_too_many_databases_is_refused():
@@ -153,13 +165,14 @@ def test_bounds_of_errors_hold_and_their_best_alpha_is_the_best():
     for _ in range(200):
         noise = rng.laplace(scale=1.0, size=64)
         worst.append(max(abs(noise[rng.random(64) < 0.5].sum()) for _ in range(40)) / q.rows)
-    assert np.quantile(worst, 0.95) < query_errors.on_data(q)
+    assert np.quantile(worst, 0.95) < query_errors.on_data(q) == pytest.approx(8 * sqrt(8 * log(2 * 40 / 0.05)) / 1e6)
     answers = np.abs(rng.laplace(scale=q.queries / q.epsilon, size=(4000, q.queries))).max(1) / q.rows
     assert 0.03 < (answers > query_errors.on_queries(q)).mean() < 0.07, "nearly as often as beta allows"
     with_delta = query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0, delta=1e-6)
-    assert query_errors.on_queries(with_delta) < query_errors.on_queries(
-        query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0)
-    )
+    each = log(400 / 0.05) / (query_errors.on_queries(with_delta) * 1e6)  # pure epsilon of each of 400 answers
+    assert zcdp(400 * each**2 / 2, 1e-6) == pytest.approx(1.0), "the lecture's composition, its order the same"
+    m = ceil(log(40) / best**2)
+    assert query_errors.small_database(q) == pytest.approx(best + 2 * (m * log(64) + log(1 / 0.05)) / 1e6)
     pure, other = log(64) * log(40 / 0.05), sqrt(log(64) * log(1e6)) * log(400 / 0.05)  # the lecture's, of weights
     assert query_errors.multiplicative_weights(q) == pytest.approx((pure / 1e6) ** (1 / 3))
     assert query_errors.multiplicative_weights(with_delta) == pytest.approx(sqrt(other / 1e6))

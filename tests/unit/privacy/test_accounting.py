@@ -100,6 +100,7 @@ def test_the_profile_and_its_inverses_are_those_of_dp_accounting(mu, delta):
             assert passed.any() == short
         assert derived_epsilon(mu, delta) == pytest.approx(gaussian.with_float_slack(epsilon), rel=1e-11)
         if epsilon > 1e-3:
+            assert gaussian.gaussian_delta(epsilon, mu) == pytest.approx(delta * (1 - gaussian.DELTA_SLACK), rel=1e-6)
             sigma = dp_accounting.get_sigma_gaussian(
                 epsilon * (1 - gaussian.EPSILON_SLACK), delta * (1 - gaussian.DELTA_SLACK)
             )

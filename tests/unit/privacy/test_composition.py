@@ -61,6 +61,7 @@ def test_formulas_by_hand():
     assert three.exact < three.rdp < simple == pytest.approx(three.zcdp, rel=1e-4)
     pure, root = compose(alone(100), at=1e-6), sqrt(2 * 100 * 0.1**2 * log(1e6))  # each is epsilon^2 / 2 of zCDP
     assert pure.exact < pure.rdp < pure.zcdp == pytest.approx(100 * 0.1**2 / 2 + root)
+    assert by_responses(100, 0.1, pure.exact) <= 1e-6 < by_responses(100, 0.1, 0.99 * pure.exact)
 
 
 def ledger(tmp_path, **second):
@@ -125,8 +126,10 @@ def test_pure_runs_compose_at_a_delta_that_is_asked_for(tmp_path):
     assert result.exact < result.rdp < result.zcdp < result.basic == pytest.approx(10.0)
     assert result.rdp < result.advanced < result.basic
     assert compose(alone(1)).exact == pytest.approx(0.1, rel=1e-3)
-    assert pure_advanced(0.1, 100, 1e-6) > result.advanced
+    lecture = 0.1 * sqrt(2 * 100 * log(1e6)) + 2 * 100 * 0.1**2
+    assert result.advanced < pure_advanced(0.1, 100, 1e-6) == pytest.approx(lecture)
     approximate = runs(100, epsilon=0.1)
+    assert 0.97e-4 < gaussian_delta(compose(approximate).exact, 10 * approximate[0].mu) <= 1e-4
     for slack in (1e-6, 1e-4, 1e-2):  # the lecture's at k delta + slack, ours at k delta
         assert compose(approximate).exact < pure_advanced(0.1, 100, slack)
     untold = compare_runs.ledger_composition(ledger(tmp_path, question={}).entries(), "d")

@@ -23,6 +23,8 @@ from synth.privacy.accounting.events import (
     event,
     total_mu,
 )
+from synth.privacy.relation import Relation
+from tests.unit.privacy.published_bounds import subsampled
 
 CASES = [(2.4, 0.02, 600), (0.9, 0.01, 300), (5.0, 0.1, 150)]
 
@@ -184,12 +186,16 @@ def test_theorem_d1_no_tables_noisy_sampled_sum_passes_the_pair(sigma, rate):
 @pytest.mark.parametrize(("sigma", "rate"), [(0.6, 0.5), (1.0, 0.1), (3.0, 0.01)])
 def test_corollary_d1_the_order_of_neighbours_that_renyi_needs(sigma, rate):
     """A is at least B at every order, and the same order of neighbours has the larger delta at every epsilon."""
-    points = np.linspace(-30 * sigma, 30 * sigma + 1, 200_001)
+    points = np.linspace(-30 * sigma, 30 * sigma + 33, 200_001)
     without, other = (stats.norm.logpdf(points, loc=m, scale=sigma) for m in (0, 1))
     drawn = np.logaddexp(np.log1p(-rate) + without, np.log(rate) + other)
-    for order in (1.5, 2.0, 8.0, 32.0):
+    orders = (2, 8, 32)
+    ours = subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=Relation.ADD_REMOVE, orders=orders).values
+    for order, known in zip((1.5, *orders), (None, *ours), strict=True):
         a, b = (logsumexp(order * p + (1 - order) * q) for p, q in ((drawn, without), (without, drawn)))
         assert a >= b
+        if known is not None:
+            assert (a + log(points[1] - points[0])) / (order - 1) == pytest.approx(known, rel=1e-6, abs=1e-9)
     for factor in np.exp([0.01 * rate, rate, 1.0]):
         first, second = (
             np.maximum(np.exp(p) - factor * np.exp(q), 0).sum() for p, q in ((drawn, without), (without, drawn))
