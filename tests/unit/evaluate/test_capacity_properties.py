@@ -305,6 +305,9 @@ def test_theorems_5_and_13_as_published_are_passed_at_small_epsilon():
     assert published_matrix_renyi(3, 0.2, 4.0) == pytest.approx(np.log(1 + 2 ** (3 * 3) * 0.2**4) / 3)
     worst = of_strategy(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.0]]), "laplace", 5.0, 4.0)["linear"]
     assert worst == pytest.approx(2 * seen, rel=2e-3), "of the worst count the sum over its answers"
+    for noise in ("laplace", "gaussian"):  # at order 2 its length, whatever the noise
+        two = of_strategy(np.array([[0.6], [0.8]]), noise, 5.0, 2.0)["linear"]
+        assert two == pytest.approx(polynomial_renyi(noise, 5.0, 2.0, 1), rel=2e-3)
     assert published_linear_renyi_of("gaussian", 5.0, [1.0], 4.0) < polynomial_renyi("gaussian", 5.0, 4.0, 1)
 
 

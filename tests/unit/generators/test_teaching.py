@@ -1,6 +1,6 @@
 """`mwem` and `small_db` keep strong dependences on tables they fit, refuse others by name, and hold their budget."""
 
-from math import ceil, comb, log, sqrt
+from math import ceil, comb, exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -93,13 +93,12 @@ def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
         truth = counts.exact([box], held)[0][0]
         assert abs(answer - truth) < online.threshold + 25 * online.scale
     assert 0 < 30 - online.left < 30
-    box, said = asked[0], []
     assert 0 < door.epsilon_derived <= 5.0
-    for _ in range(200):  # at the threshold noise alone decides, each time another's
-        truth = int(counts.exact([box], held)[0][0])
-        at = Above(purpose="t", number=0, box=box, expected=truth, threshold=0, scale=online.scale)
-        said.append(Comparisons().answer(at, held, SystemNoise()).above)
-    assert 50 < sum(said) < 150
+    far = Above(purpose="t", number=0, box=asked[0], expected=0, threshold=3000, scale=1000.0)
+    none, noise = {n: p[:0] for n, p in held.items()}, SystemNoise()
+    yes = np.mean([Comparisons().answer(far, none, noise).above for _ in range(10_000)])
+    chance = (4 * exp(-3 / 2) - exp(-3)) / 6  # that Laplace noise of scale 2 is 3 above such noise of scale 1
+    assert abs(yes - chance) < 5 * sqrt(chance * (1 - chance) / 10_000)
     counted = [r for r in online.releases if r.question.purpose == query_errors.MEASURING]
     for release in counted:
         assert online.weights.count(release.question.tables[0]) == pytest.approx(
