@@ -10,12 +10,12 @@ from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.papers import queries as query_errors
 from synth.generators.papers.queries import BoxWeights, Mwem, Online, OnlineWeights, SmallDb, boxes
-from synth.mechanisms import counts
+from synth.mechanisms import counts, laplace
 from synth.mechanisms.above import Comparisons
 from synth.privacy.accounting.compare_runs import zcdp
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
-from synth.questions import Above
+from synth.questions import Above, Bins, Laplace
 from tests.conftest import SMALL
 from tests.unit.generators.helpers import measured, paid
 
@@ -99,6 +99,8 @@ def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
     yes = np.mean([Comparisons().answer(far, none, noise).above for _ in range(10_000)])
     chance = (4 * exp(-3 / 2) - exp(-3)) / 6  # that Laplace noise of scale 2 is 3 above such noise of scale 1
     assert abs(yes - chance) < 5 * sqrt(chance * (1 - chance) / 10_000)
+    count = Laplace(purpose="t", tables=((Bins.each("a", 10_000),),), scale=9.0)
+    assert np.abs(laplace.answer(count, none, noise).values[0]).mean() == pytest.approx(9, rel=0.06)
     counted = [r for r in online.releases if r.question.purpose == query_errors.MEASURING]
     for release in counted:
         assert online.weights.count(release.question.tables[0]) == pytest.approx(
