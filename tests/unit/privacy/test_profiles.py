@@ -7,6 +7,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, stats
 
+from synth.mechanisms import slices
 from synth.privacy.accounting import losses
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK
 from synth.privacy.accounting.gaussian import gaussian_delta
@@ -20,6 +21,8 @@ from synth.privacy.accounting.slice_profile import (
     theorem_1,
     without_replacement,
 )
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Block, Encoding, Slices
 from tests.unit.privacy.published_bounds import remark_2, slices_renyi, theorem_1_epsilon
 
 TABLE = [  # dim 100, delta 1e-5, sensitivity 1: num_slices, epsilon, Gaussian, rotation, Theorem 1, all rounded up
@@ -159,6 +162,11 @@ def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
         + exp(epsilon) / above * gaussian_delta(np.log(above), mu)
     )
     assert without_replacement(epsilon, mu, rate=q, swap=SWAP) == pytest.approx(wanted)
+    encoding = Encoding(blocks=(Block.one_hot(Bins.each("a", 2), weight=1 - 1e-9),))
+    asked = {"sigma": 0.6, "groups": None, "directions": "gaussian", "num_slices": 3, "drawn": (1, 4)}
+    (event,) = slices.events(Slices(purpose="t", encoding=encoding, **asked), Adjacency(relation=Relation.ZERO_OUT))
+    charged = delta(epsilon, event.shift, ratio=event.ratio, rate=event.rate, swap=event.swap)
+    assert charged == pytest.approx(delta(epsilon, law, swap=SWAP, **facts)), "what a run is charged for"
     results = [sigma_at(e, 1e-5, Shift(778, 200), rate=0.25, swap=SWAP) for e in (5.1, 8.1)]
     assert results == pytest.approx([0.4856, 0.3579], abs=1e-4)
     paper = [theorem_1(e, 1e-5, dim=778, num_slices=200, rate=0.25) for e in (5.1, 8.1)]
