@@ -16,7 +16,7 @@ from synth.mechanisms.functional import Functional
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
-from tests.evil_twins import Scaled, z_of_squares
+from tests.evil_twins import Scaled, Silent, z_of_squares
 from tests.shifts import delta_at_least, mu_along, mu_between, mu_of
 
 SIGMA, NUGGET, SIZE = 3.0, 0.02, 16
@@ -105,6 +105,9 @@ def test_the_empirical_covariance_is_the_kernels(twin):
     if twin is None:
         (state,), grain = mechanism._paths.values(), path(points).grain
         assert np.array_equal(state.noisy, np.rint(state.noisy / grain) * grain), "on a lattice"
+        truth = KERNEL.seen(np.column_stack([DATA["a"], DATA["b"]]), points).sum(0)
+        off = Functional().answer(path(points), DATA, Silent()).values - truth
+        assert np.abs(solve_triangular(state.factor, off, lower=True)).max() <= grain, "of the whitened sums"
         assert state.factor @ state.factor.T * path(points).deviation ** 2 == pytest.approx(wanted, abs=1e-9)
     worst = np.abs((seen - wanted) / scale).max()
     assert worst < 6 if twin is None else worst > 10
