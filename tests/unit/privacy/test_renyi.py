@@ -186,8 +186,8 @@ def test_parts_cost_the_dearest_or_two_when_a_row_is_replaced():
     within = [published_bounds.gaussian(sensitivity=root, sigma=2.0)] * 7
     both = published_bounds.parallel(parts, relation=REPLACE, replaced=within)
     assert both.values == pytest.approx(published_bounds.gaussian(sensitivity=root, sigma=2.0).values)
-    uneven = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (1.0, 2.0)]
-    inside = [published_bounds.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 2
+    uneven = [published_bounds.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (4.0, 1.0, 2.0)]
+    inside = [published_bounds.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 3
     assert published_bounds.parallel(uneven, relation=REPLACE, replaced=inside).values == pytest.approx((1 + 0.25,))
 
 
