@@ -59,6 +59,8 @@ def test_formulas_by_hand():
     simple = min(3 * rho * a + log(1 / 3e-6) / (a - 1) for a in compare_runs.ORDERS)  # the lecture's conversion
     assert 0.97 * 3e-6 < gaussian_delta(three.exact, sqrt(6 * rho)) <= 3e-6
     assert three.exact < three.rdp < simple == pytest.approx(three.zcdp, rel=1e-4)
+    kept = min(3 * rho * a + log(1 - 1 / a) - (log(3e-6) + log(a)) / (a - 1) for a in compare_runs.ORDERS)
+    assert three.rdp == pytest.approx(kept)
     pure, root = compose(alone(100), at=1e-6), sqrt(2 * 100 * 0.1**2 * log(1e6))  # each is epsilon^2 / 2 of zCDP
     assert pure.exact < pure.rdp < pure.zcdp == pytest.approx(100 * 0.1**2 / 2 + root)
     assert by_responses(100, 0.1, pure.exact) <= 1e-6 < by_responses(100, 0.1, 0.99 * pure.exact)
