@@ -34,7 +34,8 @@ def part_names() -> list[str]:
 
 def verdict(result: Any, key: str = "why") -> None:
     """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``."""
-    uses(result, key)
+    uses(result)
+    figures(result, key)
     if result.reconciled:
         st.caption(frame.escape(prose(result.reconciled)))
     st.markdown(_("**Farthest from the real table** (share of rows that would have to change; a click shows where)"))
@@ -51,28 +52,27 @@ def verdict(result: Any, key: str = "why") -> None:
                 st.button(label, on_click=show, args=(kind, *place.names), key=f"worst_{kind}_{rank}")
 
 
-def uses(result: Any, key: str = "why") -> None:
-    """What for, in words, and the figures behind it. ``result``: a ``Verdict``; ``key``: of its panel."""
+def uses(result: Any) -> None:
+    """What for, in words. ``result``: a ``Verdict``."""
     if result.unsure:
         st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (colour, icon) in SIGNS.items():
         if served := result.at(level):
             titles = "; ".join(map(frame.escape, result.in_short(level)))
             st.markdown(f"{colour}:material/{icon}:] **{served[0].heading}** {titles}.")
-    frame.fold(_("Why, and what would help"), key, lambda: _figures(result))
 
 
-def _figures(result: Any) -> None:
-    """The figures beside a second sample's, as a table of Markdown."""
+def figures(result: Any, key: str) -> None:
+    """Why, in the panel ``key``: the figures beside a second sample's, as a table of Markdown."""
     head = (_("what for, and why"), _("this table"), _("another sample of real rows"))
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
     for use in result.uses:
         colour, icon = SIGNS[use.level]
         why = frame.escape(use.reason).replace("|", " ")
         about, measure = frame.escape(use.title), frame.escape(prose(use.measure))
-        figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
-        lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {figures} |")
-    st.markdown("\n".join(lines))
+        shown = " | ".join(v.replace(" ", NARROW) for v in use.shown)
+        lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {shown} |")
+    frame.fold(_("Why, and what would help"), key, lambda: st.markdown("\n".join(lines)))
 
 
 FIELDS = {

@@ -244,11 +244,11 @@ def _columns(base: pd.DataFrame) -> dict[str, Any]:
         "use": tick(_("Use"), width=62, help=_("Untick a column to leave it out of the result.")),
         "column": text(_("Column"), disabled=True, pinned=True),
         "kind": menu(label, width=140, options=kind, format_func=words.KINDS.__getitem__, required=True, help=cells),
-        "min": text(_("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")),
+        "min": text(_("Smallest"), width=90, help=_("The smallest value possible, not the smallest in the table.")),
         "max": text(_("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")),
         "step": text(_("Step"), width=72, help=step),
         "values": text(_("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")),
-        "empty": tick(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
+        "empty": tick(_("Empty"), width=76, help=_("Whether an empty cell means missing.")),
         "missing": text(_("Missing"), width=84, help=missing),
         "source": menu(
             _("Who confirms"),

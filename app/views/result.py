@@ -32,7 +32,7 @@ def page() -> None:
     left, right = st.columns([3, 2])
     with left:
         more.first_rows(place)
-    verdict, claims = right.container(), st.empty()
+    verdict, why, claims = right.container(), st.container(), st.empty()
     said = workers.of_release(place, "app_api.released_verdict", seconds=PATIENCE)
     wanted: list[Future[Any]] = [*export.begun(job), export.standing_begun(place), papers.begun(job, place), said]
     if not workers.over(wanted, patience=0.0):
@@ -56,7 +56,9 @@ def page() -> None:
     def leaves() -> None:
         with verdict:
             st.caption(_("What recipients read, from the release alone:"))
-            comparison.uses(said.result(), "why_released")
+            comparison.uses(said.result())
+        with why:
+            comparison.figures(said.result(), "why_released")
         with claims.container():
             card = export.claimed(job, place)
             _guarantee(job, card)

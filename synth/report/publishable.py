@@ -114,12 +114,14 @@ class Average:
     """A number's synthetic ``mean`` and spread beside what a released table tells of the real ones.
 
     ``off``, ``apart``: between what the mean, in standard deviations, and the logarithm of the spreads' ratio are off,
-    by the bins' widths and the noise; ``tail``: kurtosis of the synthetic values.
+    by the bins' widths and by the noise, at LEVEL; ``wide``: how far apart the mean's ends are; ``tail``: kurtosis of
+    the synthetic values.
     """
 
     mean: float
     off: tuple[float, float]
     apart: tuple[float, float]
+    wide: float
     tail: float
 
     def measured(self, rows: float) -> tuple[Measured, Measured]:
@@ -150,7 +152,7 @@ class Average:
         inner = np.where(low * high <= 0, 0.0, np.minimum(low**2, high**2))
 
         def between(least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-            noise = table.deviation * float(np.sqrt((((least + most) / 2) ** 2).sum())) / rows
+            noise = table.half * float(np.sqrt((((least + most) / 2) ** 2).sum())) / rows
             return float(counts @ least) / rows - noise, float(counts @ most) / rows + noise
 
         (a, b), squares = between(low, high), between(inner, outer)
@@ -159,6 +161,7 @@ class Average:
             mean=mean,
             off=(max(a, -b, 0.0) / spread, max(abs(a), abs(b)) / spread),
             apart=(max(c, -d, 0.0), max(abs(c), abs(d))),
+            wide=(b - a) / spread,
             tail=float((((made - mean) / spread) ** 4).mean()),
         )
 
@@ -193,7 +196,7 @@ def gather(
             kept[min(len(t.bins), 3) - 1].setdefault(name, shown)
         if len(t.bins) == 1 and (c := schema.columns.get(t.columns[0])) is not None and c.is_numeric:
             found, best = Average.of(t, c, synthetic[t.columns[0]]), averages.get(t.columns[0])
-            if found is not None and (best is None or found.off[1] < best.off[1]):
+            if found is not None and (best is None or found.wide < best.wide):
                 averages[t.columns[0]] = found
     return Publishable(
         schema=schema,

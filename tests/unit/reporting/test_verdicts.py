@@ -12,7 +12,10 @@ import pytest
 import synth
 from synth.evaluate.verdict import AMOUNTS, CARE, DISTANCES, GOOD, LEVELS, LIMITS, NOT, WORSE, Limit, rate, rate_score
 from synth.generators.core.problem import misfit_in_words
-from tests.made import ID, binary, codes, facts_of, number, ran
+from synth.questions import Bins
+from synth.report.noisy_tables import NoisyTable
+from synth.report.publishable import Average
+from tests.made import ID, a_schema, binary, codes, facts_of, number, ran
 
 CASES = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))["case"]
 
@@ -176,3 +179,19 @@ def test_what_leaves_praises_no_average_that_the_released_counts_speak_against(m
     rows.to_csv(release / "synthetic.csv", index=False)
     assert average().level == NOT or any(column == part.name for part in average().but)
     assert average().remedy
+
+
+def test_how_far_a_mean_is_off_lies_between_the_ends_that_are_told_in_nineteen_of_twenty():
+    """Amounts with a long tail, where noise of a single count moves the mean more than rows do."""
+    rng, column = np.random.default_rng(11), a_schema(a=number(0, 60)).columns["a"]
+    law = np.append(0.9 * 0.7 ** np.arange(60), 0.004)
+    synthetic = rng.choice(61, 20_000, p=law / law.sum())
+    exact = np.bincount(rng.choice(61, 20_000, p=law / law.sum()), minlength=61).astype(float)
+    off = abs(exact @ np.arange(61) / exact.sum() - synthetic.mean()) / synthetic.std()
+    bins = (Bins(column="a", cells=61, starts=np.arange(61), groups=np.arange(61)),)
+    inside = []
+    for _ in range(2000):
+        table = NoisyTable(bins=bins, values=exact + 15 * rng.standard_normal(61), sigma=15.0)
+        low, high = Average.of(table, column, synthetic).off
+        inside.append(low <= off <= high)
+    assert 0.93 < np.mean(inside) < 0.97
