@@ -72,7 +72,7 @@ def figures(result: Any, key: str) -> None:
         about, measure = frame.escape(use.title), frame.escape(prose(use.measure))
         shown = " | ".join(v.replace(" ", NARROW) for v in use.shown)
         lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {shown} |")
-    frame.fold(_("Why, and what would help"), key, lambda: st.markdown("\n".join(lines)))
+    frame.fold(_("Why, and what would help"), key, partial(st.markdown, "\n".join(lines)))
 
 
 FIELDS = {
