@@ -25,6 +25,8 @@ EXAMPLES = [
     for line in re.findall(r"^    (?:\w+=\S+ )*(synth .*)$", page.read_text(), re.M)
 ]
 RUN = typer.main.get_command(app)
+RELEASED = shlex.split("run table.csv --schema schema.json --epsilon 1 --method independent --out release")
+RELEASED += ("--ledger", "own.sqlite")
 
 
 def of(page: str, start: str) -> list[str]:
@@ -115,23 +117,7 @@ def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
     schema = folder / "schema.json"
     code, _, stderr = command(f"schema init table.csv --out {schema} --identifier D --unit row --assume-public")
     assert code == 0, stderr
-    done(
-        command,
-        [
-            "run",
-            "table.csv",
-            "--schema",
-            "schema.json",
-            "--epsilon",
-            "1",
-            "--method",
-            "independent",
-            "--out",
-            "release",
-            "--ledger",
-            "own.sqlite",
-        ],
-    )
+    done(command, RELEASED)
     publishable = next(e for e in of("release.md", "report") if "--publishable" in e)
     done(command, of("release.md", "statistics")[0])
     done(command, publishable)
@@ -139,10 +125,7 @@ def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
         command,
         [
             *next(e for e in of("release.md", "bundle") if "--choice" not in e),
-            "--choice",
-            "before",
-            "--ledger",
-            "own.sqlite",
+            *shlex.split("--choice before --ledger own.sqlite"),
         ],
     )
 
@@ -168,23 +151,7 @@ def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
 def test_the_examples_of_comparisons_with_real_rows_run(folder, command):
     made = ["schema", "init", "table.csv", "--out", "schema.json", "--identifier", "D", "--unit", "row"]
     done(command, [*made, "--assume-public"])
-    done(
-        command,
-        [
-            "run",
-            "table.csv",
-            "--schema",
-            "schema.json",
-            "--epsilon",
-            "1",
-            "--method",
-            "independent",
-            "--out",
-            "release",
-            "--ledger",
-            "own.sqlite",
-        ],
-    )
+    done(command, RELEASED)
     done(command, [*next(e for e in of("release.md", "report") if "--test" in e), "--ledger", "own.sqlite"])
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S).group(1)
     exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.Schema.load(folder / "schema.json")})
