@@ -92,17 +92,24 @@ def test_the_published_estimator_is_its_transcription(kind):
 
 
 def test_a_step_of_algorithm_1_is_its_transcription(monkeypatch):
-    """Released rows, the same along all slices; made rows on fixed U, noise of sigma drawn anew; Equation 5 of both.
+    """Released rows, the same along all slices; the network's, each of noise of its own, on fixed U, noise of sigma
+    drawn anew; Equation 5 of both.
 
     So does a training of form=published step, from a random start, at a constant rate.
     """
     rng, batch = np.random.default_rng(0), 4000
     values, turn = rng.normal(size=(30, 4)), torch.as_tensor(rng.normal(size=(3, 4)))
     rows = torch.as_tensor(rng.normal(size=(batch, 3)))
-    monkeypatch.setattr(training, "summed_rows", lambda _, __, size: rows[:size])
     made = mlp.network([3], rng=np.random.default_rng(0))
     facts = {"values": training.SliceValues(values, device="cpu"), "directions": turn, "table": torch.eye(3)}
     goal = training.SliceTarget(sigma=0.5, size=0.0, rate=1.0, rng=np.random.default_rng(1), **facts)
+    made.source.manual_seed(2)
+    fed = training.summed_rows(made, goal, 500)
+    made.source.manual_seed(2)
+    z = made.hidden(500)
+    assert torch.equal(fed, made.drawn(z, hard=True))
+    assert len(z.unique(dim=0)) == 500
+    monkeypatch.setattr(training, "summed_rows", lambda _, __, size: rows[:size])
     steps = [training.sliced(made, goal, batch=batch, k=2, num_slices=0, shuffled=False) for _ in range(2)]
     noises = []
     for real, fake in steps:
