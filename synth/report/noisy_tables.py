@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.verdict import DISTANCES, Measured, advice, rate
+from synth.generators.core.tables import averaged, tables_of
 from synth.languages import _, prose
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
@@ -108,15 +109,15 @@ class ComparedTable:
 
 
 def tables(releases: Sequence[Any]) -> list[NoisyTable]:
-    """All tables of counts that can be read off the releases; finer ones of a column come later."""
-    return [t for r in releases for t in _of(r)]
+    """All tables of counts that can be read off the releases, one that was asked again as the mean of its answers;
+    finer ones of a column come later."""
+    asked = averaged(tables_of(r for r in releases if isinstance(r, CountsRelease))).values()
+    counts = [NoisyTable(bins=t.marginal.bins, values=1.0 * t.values, sigma=t.marginal.sigma) for t in asked]
+    return [*counts, *(t for r in releases for t in _projected(r))]
 
 
-def _of(release: Any) -> Iterator[NoisyTable]:
-    if isinstance(release, CountsRelease):
-        for marginal, value in zip(release.question.marginals, release.values, strict=True):
-            yield NoisyTable(bins=marginal.bins, values=value.astype(float), sigma=marginal.sigma)
-    elif isinstance(release, SlicesRelease) and release.question.whole:
+def _projected(release: Any) -> Iterator[NoisyTable]:
+    if isinstance(release, SlicesRelease) and release.question.whole:
         start, sums = 0, release.values.sum(axis=0)
         for block in release.question.encoding.blocks:
             part, start = sums[start : start + block.width], start + block.width
