@@ -21,7 +21,7 @@ LOOSE = {"__init__", "__main__", "app_api"}  # the interfaces and the command's 
 
 
 def imports(path: Path) -> set[str]:
-    """Dotted names of the modules of synth that a file imports, without the leading `synth.`."""
+    """Dotted names of the modules of synth that a file imports, at once or when first used, without `synth.`."""
     result = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
@@ -29,6 +29,8 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             inside = node.module == "synth"
             result |= {f"synth.{a.name}" for a in node.names} if inside else {node.module}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Lazy":
+            result.add(ast.unparse(node.args[0]).strip("f'"))
     return {name.removeprefix("synth.") for name in result if name.startswith("synth.")}
 
 
@@ -86,13 +88,15 @@ def test_generators_never_see_rows_noise_or_ledger():
         assert not rooms & {"privacy", "mechanisms", "sources", "pipeline"}, path
         assert not imports(path) & {"schema.codec"}, path
     from synth.generators import GENERATORS
-    from synth.generators.base import Fit, Run
+    from synth.generators.base import Fit, Run, Setting
 
     for made in map(type, GENERATORS.values()):  # and nobody hands them any
         assert [*inspect.signature(made.measure).parameters] == ["self", "run"]
         assert [*inspect.signature(made.fit).parameters] == ["self", "releases", "setting", "how"]
     handed = {f.name for kind in (Run, Fit) for f in fields(kind)}
     assert handed == {"ask", "setting", "rng", "device", "progress"}
+    public = {"schema", "tree", "mu", "sensitivity", "signed", "public_rows", "rho", "epsilon", "workload", "priors"}
+    assert {f.name for f in fields(Setting)} == public | {"slice_sigma", "step_sigma"}
 
 
 def test_the_command_line_adds_nothing_to_the_library():

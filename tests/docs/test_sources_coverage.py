@@ -104,6 +104,7 @@ def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
     assert named <= {*GENERATORS, "dp_vae"}
     own = [(row[1], made[1]) for row in systems if (made := re.match(r"\[(\w+)\]", row[3]))]
     assert len(own) == 17
+    assert page.count("](generators/embeddings.md#") == 4  # of B1's, as the row of Figure 4 says
     trained = (ROOT / "docs" / "generators" / "training.md").read_text()  # Figure 3: how each kind learns
     assert {n for stage, n in own if stage != "B1"} <= set(re.findall(r"^- \*\*(\w+)\*\*", trained, re.M))
     starts = {"B1": ("before the fit", "at the data"), "B2": "in the ", "B3": "between ", "B4": "at the generator"}
