@@ -83,8 +83,8 @@ def uncontradicted(barred: np.ndarray, values: np.ndarray, sigma: float) -> np.n
     A line is barred nowhere if the answers of its barred cells add up to more than ``TOGETHER`` deviations, though
     each of them hides in noise, or if nowhere is left for its own rows.
 
-    >>> barred = np.array([[True, True, True, True, False], [True, True, False, False, False], [True] * 5])
-    >>> seen = np.array([[1, 2, 3, 2, 30], [-1, 1, 3, 2, 9], [1, 0, -1, 0, 1]])
+    >>> barred = np.array([[True, True, True, True, False], [True, True, False, False, False], [False] * 5])
+    >>> seen = np.array([[1, 2, 3, 2, 30], [-1, 0, 3, 2, 9], [8, 9, 7, 8, 9]])
     >>> uncontradicted(barred, seen, 1.0).astype(int).tolist()
     [[0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]
     """
