@@ -40,9 +40,11 @@ SERIOUS = """async () => (await axe.run(document, {resultTypes: ['violations']})
     .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target} ${n.html.slice(0, 200)}`))"""
 COUNT = """
 window.deeds = {click: 0, keydown: 0, change: 0};
+const PASSED_ON = 'label input:is([type=radio], [type=checkbox])';  // of a click on the label
 const FIELD = 'textarea, input:is([type=text], [type=number], :not([type])):not([role=combobox])';
 for (const kind of Object.keys(deeds)) addEventListener(kind, e => {
-    deeds[kind] += e.isTrusted && (kind !== 'change' || e.target.matches(FIELD));
+    const counts = kind === 'click' ? !e.target.matches(PASSED_ON) : kind !== 'change' || e.target.matches(FIELD);
+    deeds[kind] += e.isTrusted && counts;
 }, true);
 """  # what a person does: clicks, keys, fields whose text is another when they are left
 
