@@ -48,16 +48,12 @@ def unspoilt(part: tuple[str, str]) -> Row:
     return {"relation": relation, **result.plain()["canaries"][0], "seconds": round(time.perf_counter() - started, 1)}
 
 
-def sound_ones() -> list[str]:
-    """The names of the canaries that sound runs go through here: PostgreSQL's where it is installed."""
-    there = shutil.which("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin"))
-    return [*(c.name for c in standard()), *([IN_POSTGRES] if there else [])]
-
-
 def main(given) -> None:
     begun = given.json.with_suffix(".part")  # rows of a call that did not come to its end
     rows = {} if given.fresh else read(begun, {})
-    through = [(r, n) for r in given.relations for n in sound_ones()]
+    postgres = shutil.which("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin"))
+    sound = [*(c.name for c in standard()), *([IN_POSTGRES] if postgres else [])]
+    through = [(r, n) for r in given.relations for n in sound]
     work = {"faults": (faulty, list(FAULTS), "whole"), "sound": (unspoilt, through, "whole-sound")}
     began = time.perf_counter()
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:

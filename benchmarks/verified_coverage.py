@@ -113,19 +113,15 @@ def own_of(score: Score, rows: Positions) -> np.ndarray:
     return law.coefficients(np.zeros_like(law.beta))
 
 
-@cache
-def _population(name: str, question: int, retained: tuple[int, ...]) -> np.ndarray:
-    return own_of(_TEMPLATES[name, question, retained], _everybody(name))
-
-
-_TEMPLATES: dict[tuple[str, int, tuple[int, ...]], Score] = {}
+_OF_EVERYBODY: dict[tuple[str, int, tuple[int, ...]], np.ndarray] = {}
 
 
 def truth(name: str, question: int, plan: Planned, rows: int) -> np.ndarray:
     """The population's own coefficients; of a count that of so many rows of it."""
     key = (name, question, plan.retained)
-    _TEMPLATES[key] = plan.law.template
-    own = _population(*key)
+    if key not in _OF_EVERYBODY:
+        _OF_EVERYBODY[key] = own_of(plan.law.template, _everybody(name))
+    own = _OF_EVERYBODY[key]
     return own * rows / len(next(iter(_everybody(name).values()))) if plan.law.template.link == "count" else own
 
 

@@ -63,16 +63,21 @@ def uses(result: Any) -> None:
 
 
 def figures(result: Any, key: str) -> None:
-    """Why, in the panel ``key``: the figures beside a second sample's, as a table of Markdown."""
+    """Why, in the panel ``key``: the figures beside a second sample's."""
+    frame.fold(_("Why, and what would help"), key, lambda: _figures(result))
+
+
+def _figures(result: Any) -> None:
+    """A table of Markdown."""
     head = (_("what for, and why"), _("this table"), _("another sample of real rows"))
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
     for use in result.uses:
         colour, icon = SIGNS[use.level]
         why = frame.escape(use.reason).replace("|", " ")
         about, measure = frame.escape(use.title), frame.escape(prose(use.measure))
-        shown = " | ".join(v.replace(" ", NARROW) for v in use.shown)
-        lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {shown} |")
-    frame.fold(_("Why, and what would help"), key, partial(st.markdown, "\n".join(lines)))
+        figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
+        lines.append(f"| {colour}:material/{icon}:] {about}: {why} :small[({measure})] | {figures} |")
+    st.markdown("\n".join(lines))
 
 
 FIELDS = {

@@ -197,11 +197,11 @@ def onward(name: str, *, blocked: str = "", beside: Callable[[], None] | None = 
                     st.switch_page(view(following))
 
 
-Panel = tuple[str, Callable[[], object]]
+Panel = tuple[str, Callable[[], None]]
 _row: ContextVar[list[Panel] | None] = ContextVar("row", default=None)
 
 
-def fold(label: str, key: str, draw: Callable[[], object], *, expanded: bool = False) -> None:
+def fold(label: str, key: str, draw: Callable[[], None], *, expanded: bool = False) -> None:
     """A panel whose content is drawn once it is open: no page waits for what nobody looks at."""
     panels = _row.get()
     if panels is not None and not expanded:

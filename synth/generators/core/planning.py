@@ -175,8 +175,9 @@ class Planned:
         ladders, trees = {}, area_levels(setting.schema)
         for name in names or [n for n in columns.histograms if any(n in p for p in pairs)]:
             mass = columns.histograms[name].mass
-            few = np.clip(by_noise, plan.fewest_rows(mass), total)
-            least, middle = (by_halves, 0) if columns.is_number(name) else (few, plan.finer)
+            least, middle = by_halves, 0
+            if not columns.is_number(name):
+                least, middle = np.clip(by_noise, plan.fewest_rows(mass), total), plan.finer
             ladders[name] = Ladder.of(mass, least, middle=middle, tree=trees.get(name, ()))
         return cls(columns=columns, plan=plan, pairs=pairs, share=share, ladders=ladders)
 
@@ -359,13 +360,11 @@ def _groupings(columns: OneWays, names: Sequence[str], noise: float, plan: PairP
     masses, numeric = [columns.histograms[n].mass for n in names], [columns.is_number(n) for n in names]
     total = np.array([max(m.sum(), 1.0) for m in masses])
     most = np.log(total / 2)
-    finest = np.array(
-        [t / plan.ordered if n else plan.fewest_rows(m) for t, n, m in zip(total, numeric, masses, strict=True)]
-    )
+    fewest = [t / plan.ordered if n else plan.fewest_rows(m) for t, n, m in zip(total, numeric, masses, strict=True)]
     bound = np.full(len(names), np.log(plan.least * noise))
 
     def merged() -> tuple[list[np.ndarray], np.ndarray]:
-        least = np.clip(np.exp(bound), finest, total / 2)
+        least = np.clip(np.exp(bound), fewest, total / 2)
         groups = [merge(m, least=float(rows)) for m, rows in zip(masses, least, strict=True)]
         return groups, np.array([g.max() + 1.0 for g in groups])
 
